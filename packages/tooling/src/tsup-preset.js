@@ -1,0 +1,28 @@
+// @ts-check
+import process from 'node:process'
+import { defineConfig } from 'tsup'
+import { packageDefines, packageIdentity } from './package-constants.js'
+
+/**
+ * The one build of every published package: ESM, declarations, source maps; dependencies stay external. Run from the
+ * folder of the package.
+ * @param {import('tsup').Options} [overrides] replace single options; `define` is merged
+ */
+export function preset(overrides = {}) {
+  return defineConfig({
+    entry: ['src/index.ts'],
+    format: ['esm'],
+    target: 'es2023',
+    platform: 'neutral',
+    skipNodeModulesBundle: true,
+    removeNodeProtocol: false,
+    outDir: 'dist',
+    clean: true,
+    sourcemap: true,
+    splitting: true,
+    treeshake: false,
+    dts: { compilerOptions: { ignoreDeprecations: '6.0', customConditions: [] } },
+    ...overrides,
+    define: { ...packageDefines(packageIdentity(process.cwd())), ...overrides.define },
+  })
+}
