@@ -1,0 +1,142 @@
+import { CatalogError, ConfigError, type ConfigIssue } from './errors.js'
+import { acceptedNames, pathOfLooseObject } from './parameter-schema.js'
+import { type PolicyDefinition, contractVersion, isPolicyDefinition } from './policy.js'
+import { workerRoles } from './worker.js'
+
+/** One refused parameter; in `details.issues` of `ROUTER_POLICY_PARAMETERS_INVALID`. */
+export interface ParameterIssue {
+  /** Keys and list positions from the root of the parameters; empty for the mapping itself. */
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  /** The value found; `undefined` when there is none. */
+  readonly value?: unknown
+  /** For an unknown parameter: the names that exist there, `<none>` for none. */
+  readonly accepted?: string
+}
+
+/** The alphabet of types, aliases and instance names. */
+export const namePattern = /^[A-Za-z0-9_.-]+$/u
+
+const versionPattern = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/u
+
+/** Refuses a plugin written for another contract version: `ROUTER_CONTRACT_VERSION_MISMATCH`, naming both. */
+export function checkContractVersion(
+  kind: string,
+  plugin: { readonly type: string; readonly contractVersion: number },
+  origin: string | undefined,
+): void {
+  if (plugin.contractVersion === contractVersion) return
+  const where = origin === undefined ? '' : ` of package ${origin}`
+  throw new CatalogError(
+    'ROUTER_CONTRACT_VERSION_MISMATCH',
+    `${kind} type '${plugin.type}'${where} is written for contract version ${plugin.contractVersion}, ` +
+      `this host speaks ${contractVersion}`,
+    { type: plugin.type, package: origin, found: plugin.contractVersion, expected: contractVersion },
+  )
+}
+
+/** Refuses a definition that `definePolicy` did not make or that no host could run: `ROUTER_POLICY_DEFINITION_INVALID`. */
+export function checkDefinition(policy: PolicyDefinition, origin?: string): void {
+  if (isPolicyDefinition(policy)) checkContractVersion('policy', policy, origin ?? policy.package)
+  const fault = definitionFault(policy)
+  if (fault === undefined) return
+  const type = typeof policy?.type === 'string' ? policy.type : String(policy)
+  const where = origin === undefined ? '' : ` of package ${origin}`
+  throw new CatalogError('ROUTER_POLICY_DEFINITION_INVALID', `policy '${type}'${where}: ${fault}`, {
+    type,
+    package: origin ?? policy?.package,
+    fault,
+  })
+}
+
+function definitionFault(policy: PolicyDefinition): string | undefined {
+  if (!isPolicyDefinition(policy)) return 'not made by definePolicy'
+  const { type, aliases, version, stability, affinity, roles, occupancyAdmission, runtime, parameters } =
+    policy
+  if (typeof type !== 'string') return `type must be a string, got ${describe(type)}`
+  if (!isStringList(aliases)) return 'aliases must be a list of strings'
+  if (!versionPattern.test(String(version))) return `version must be semantic, got ${describe(version)}`
+  if (!['alpha', 'beta', 'stable'].includes(stability)) {
+    return `stability must be alpha, beta or stable, got ${describe(stability)}`
+  }
+  if (affinity !== 'exclusive' && affinity !== 'advisory') {
+    return `affinity must be exclusive or advisory, got ${describe(affinity)}`
+  }
+  if (occupancyAdmission !== 'always' && occupancyAdmission !== 'unless-full-hit') {
+    return `occupancyAdmission must be always or unless-full-hit, got ${describe(occupancyAdmission)}`
+  }
+  const acceptedRoles = `roles must be some of ${workerRoles.join(', ')}`
+  if (!isStringList(roles) || roles.length === 0) return `${acceptedRoles}, got none`
+  const unknownRole = roles.find((role) => !workerRoles.includes(role))
+  if (unknownRole !== undefined) return `${acceptedRoles}, got ${describe(unknownRole)}`
+  if (!isStringList(runtime)) return 'runtime must be a list of parameter names'
+  if (typeof policy.create !== 'function') return 'create must be a function'
+  if (typeof parameters?.safeParse !== 'function' || !('_zod' in parameters))
+    return 'parameters must be a zod 4 schema'
+  const loose = pathOfLooseObject(parameters)
+  if (loose === undefined) return undefined
+  return `parameters must reject unknown keys: ${loose.join('.') || 'the schema'} must be a z.strictObject`
+}
+
+function isStringList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+/** Output of the policy's schema. Error: `ROUTER_POLICY_PARAMETERS_INVALID` with `type`, `instance` and all `issues`. */
+export function validateParameters(
+  definition: PolicyDefinition,
+  instance: string,
+  configured: unknown,
+): unknown {
+  const result = definition.parameters.safeParse(configured)
+  if (result.success) return result.data
+  const issues: ParameterIssue[] = []
+  for (const issue of result.error.issues) {
+    const path = issue.path.map((key) => (typeof key === 'symbol' ? String(key) : key))
+    if (issue.code !== 'unrecognized_keys') {
+      issues.push({ path, message: issue.message, value: valueAt(configured, path) })
+      continue
+    }
+    const accepted = acceptedNames(definition.parameters, path).join(', ') || '<none>'
+    for (const key of issue.keys) {
+      const message = `unknown parameter '${key}'`
+      issues.push({ path: [...path, key], message, value: valueAt(configured, [...path, key]), accepted })
+    }
+  }
+  throw new CatalogError(
+    'ROUTER_POLICY_PARAMETERS_INVALID',
+    `instance ${instance} of type ${definition.type}: ${issues.map(lineOf).join('; ')}`,
+    { type: definition.type, instance, issues },
+  )
+}
+
+function lineOf({ path, message, value, accepted }: ParameterIssue): string {
+  const found = value === undefined ? '' : `, got ${describe(value)}`
+  return `${path.join('.') || '<parameters>'}: ${message}${found}${accepted === undefined ? '' : `, accepted: ${accepted}`}`
+}
+
+function describe(value: unknown): string {
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'a mapping'
+  const text = typeof value === 'string' ? `'${value}'` : String(value)
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text
+}
+
+function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
+  let value = root
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null) return undefined
+    value = (value as Record<string | number, unknown>)[key]
+  }
+  return value
+}
+
+/** `ROUTER_CONFIG_INVALID` for one key of an instance; the path starts at the `worker_selection` mapping. */
+export function instanceError(
+  index: number,
+  key: string,
+  fault: Pick<ConfigIssue, 'message' | 'value' | 'accepted'>,
+): ConfigError {
+  const issue: ConfigIssue = { code: 'ROUTER_CONFIG_INVALID', path: ['instances', index, key], ...fault }
+  return new ConfigError('ROUTER_CONFIG_INVALID', issue.message, [issue])
+}

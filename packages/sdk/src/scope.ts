@@ -1,0 +1,45 @@
+import type { RouterDefaults } from './router-defaults.js'
+import type { WorkerRole } from './worker.js'
+import type { WyRand } from './wyrand.js'
+
+/** What `inputs(parameters, scope)` may depend on. */
+export interface InputScope {
+  readonly role: WorkerRole
+  /** Whether conditional disaggregation is enabled for the partition. */
+  readonly conditionalDisaggregation: boolean
+  readonly routerDefaults: RouterDefaults
+  /** True = return the union of what any parameters reachable by a run-time patch could use. */
+  readonly reservesRuntimeInputs: boolean
+}
+
+/** A fixed piece of the column memory. Its place may move between selections: read `byteOffset` and the views at each call. */
+export interface ScratchRegion {
+  readonly byteOffset: number
+  readonly float64: Float64Array
+}
+
+/** The part of `WebAssembly.Memory` that a policy needs; `grow` belongs to the host. */
+export interface WasmMemory {
+  readonly buffer: ArrayBuffer
+}
+
+/** The buffer that holds all columns and costs of a policy object. */
+export interface PolicyMemory {
+  /** `undefined` where there is no WebAssembly (or the host was told not to use it). */
+  readonly webAssemblyMemory: WasmMemory | undefined
+  /** Reserves zeroed scratch space, rounded up to whole doubles. Call it in `create`, never per selection. */
+  readonly allocate: (bytes: number) => ScratchRegion
+}
+
+/** Where a policy object serves, and the host services it may use. */
+export interface PolicyScope extends InputScope {
+  readonly model: string
+  readonly routingGroup: string
+  /** A random stream; without a seed the host seeds it. The host rewinds it after a query. */
+  readonly random: (seed?: bigint) => WyRand
+  /** Injected monotonic clock, milliseconds. */
+  readonly nowMs: () => number
+  readonly memory: PolicyMemory
+  /** One warning per (policy object, code, rank), bounded by the host; ignored during a query. */
+  readonly warnOnce: (code: string, workerId?: bigint, dpRank?: number) => void
+}

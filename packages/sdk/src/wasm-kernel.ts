@@ -1,0 +1,26 @@
+interface WebAssemblyNamespace {
+  readonly Module: new (bytes: Uint8Array) => object
+  readonly Instance: new (module: object, imports: object) => { readonly exports: Record<string, unknown> }
+  readonly validate: (bytes: Uint8Array) => boolean
+}
+
+/**
+ * Instantiates a small WebAssembly kernel that imports its memory as `env.memory`; `undefined` where WebAssembly or a feature
+ * the module needs (SIMD) is missing, so that the caller falls back to its plain loop. Synchronous: keep modules below 4 kB.
+ * Pass integers only across the boundary: a double argument or result allocates.
+ * @param moduleHex the module's bytes as hexadecimal text
+ * @param memory `scope.memory.webAssemblyMemory`
+ */
+export function instantiateKernel<Exports>(
+  moduleHex: string,
+  memory: object | undefined,
+): Exports | undefined {
+  const namespace = (globalThis as { WebAssembly?: WebAssemblyNamespace }).WebAssembly
+  if (namespace === undefined || memory === undefined) return undefined
+  const bytes = new Uint8Array(moduleHex.length / 2)
+  for (let index = 0; index < bytes.length; index++) {
+    bytes[index] = Number.parseInt(moduleHex.slice(index * 2, index * 2 + 2), 16)
+  }
+  if (!namespace.validate(bytes)) return undefined
+  return new namespace.Instance(new namespace.Module(bytes), { env: { memory } }).exports as Exports
+}
