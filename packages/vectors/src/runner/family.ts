@@ -1,0 +1,83 @@
+import type { z } from 'zod'
+import type { Checks } from './checks.js'
+import type { RunState } from './run-state.js'
+
+/** A line as read: a JSON object whose fields nobody has checked yet. */
+export type RawLine = Readonly<Record<string, unknown>>
+
+/** Lines that this version cannot evaluate, and what they wait for. */
+export interface NotCovered {
+  /** What the lines are about, for example a policy type. Lines with the same words are counted together. */
+  readonly about: string
+  /** Name of the package that evaluates them once it exists. */
+  readonly needs: string
+}
+
+/** Files of one shape: how they are recognised, checked and evaluated. Add one to `families` and the runner knows it. */
+export interface VectorFamily {
+  /** Base name of the file without extensions, or the part that its files have in common. */
+  readonly name: string
+  /** Whether a file of this base name (without extensions) holds such lines. */
+  readonly claims: (baseName: string) => boolean
+  /** Whether these fields can only be a line of this family, whatever the file is called. */
+  readonly recognises: (line: RawLine) => boolean
+  /** Why a line cannot be evaluated; `undefined` = it can. */
+  readonly notCovered: (line: RawLine) => NotCovered | undefined
+  /** What is covered, and by which packages; printed by `--list`. */
+  readonly covers: string
+  /** Checks every field of a line and compares every expected value with the shipped code. */
+  readonly evaluate: (line: RawLine, checks: Checks, state: RunState) => void
+}
+
+/** What a covered family states; the rest follows. */
+export interface FamilySource<S extends z.ZodType> {
+  readonly name: string
+  readonly claims?: (baseName: string) => boolean
+  readonly recognises: (line: RawLine) => boolean
+  readonly notCovered?: (line: RawLine) => NotCovered | undefined
+  readonly covers: string
+  readonly schema: S
+  readonly evaluate: (line: z.output<S>, checks: Checks, state: RunState) => void
+}
+
+/** A line that is not of the shape it should have; `issues` names each field and what was expected. */
+export class ShapeError extends Error {
+  override readonly name = 'ShapeError'
+  readonly issues: readonly string[]
+  constructor(issues: readonly string[]) {
+    super(issues.join('; '))
+    this.issues = issues
+  }
+}
+
+/** A family whose lines are checked by a strict schema before they are evaluated. */
+export function defineFamily<S extends z.ZodType>(source: FamilySource<S>): VectorFamily {
+  const { name, schema, evaluate } = source
+  return {
+    name,
+    claims: source.claims ?? ((baseName) => baseName === name),
+    recognises: source.recognises,
+    notCovered: source.notCovered ?? (() => undefined),
+    covers: source.covers,
+    evaluate: (line, checks, state) => {
+      const parsed = schema.safeParse(line)
+      if (!parsed.success) throw new ShapeError(parsed.error.issues.flatMap((issue) => describeIssue(issue)))
+      evaluate(parsed.data, checks, state)
+    },
+  }
+}
+
+function describeIssue(issue: z.core.$ZodIssue): string[] {
+  const path = issue.path.map(String).join('.')
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => `unknown field '${path === '' ? key : `${path}.${key}`}'`)
+  }
+  if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    // The alternative that came furthest says best what is wrong.
+    const closest = issue.errors.reduce((best, next) => (next.length < best.length ? next : best))
+    return closest.flatMap((inner) =>
+      describeIssue({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue),
+    )
+  }
+  return [`${path === '' ? 'line' : path}: ${issue.message}`]
+}

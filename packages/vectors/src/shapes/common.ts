@@ -1,0 +1,100 @@
+import { z } from 'zod'
+
+// Building blocks of the shapes. Every object is strict: an unknown field is an error at any level.
+
+const u64Limit = 1n << 64n
+
+/** An unsigned 64-bit integer as a decimal string: worker ids, hashes, keys, seeds, outputs of the random stream. */
+export const u64Text = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,19})$/, 'a u64 as a decimal string')
+  .refine((text) => BigInt(text) < u64Limit, 'a u64 as a decimal string')
+
+/** A row by worker and rank, for example `41.0`. */
+export const rowName = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,19})\.(?:0|[1-9]\d{0,9})$/, 'a row as workerId.dpRank')
+  .refine((name) => BigInt(name.slice(0, name.indexOf('.'))) < u64Limit, 'a row as workerId.dpRank')
+
+/** A count, an index or a number of tokens: a safe integer >= 0. */
+export const count = z.int().min(0)
+
+/** Tokens per block: a safe integer >= 1. */
+export const blockSize = z.int().min(1)
+
+/** A finite double. */
+export const double = z.number()
+
+/** Relative or absolute: `|a - b| <= tolerance * max(1, |a|, |b|)`; 0 = the same bits. */
+export const tolerance = z.number().min(0)
+
+/** What serves: see `label` and `plainDecode` for older lines. */
+export const role = z.enum(['aggregated', 'prefill', 'decode', 'encode'])
+
+/** Half-open ranges of block positions that a shared cache holds, sorted and disjoint; `null` = nobody looked. */
+export const sharedHits = z.array(z.tuple([count, count])).nullable()
+
+/**
+ * Where the numbers come from: `test` a test of the upstream project, `pr` the text of a pull request, `ours` the formula,
+ * `rust` the released router, `rust-branch` unreleased code, `rust+affinity` the release plus the affinity term.
+ */
+export const source = z.enum(['test', 'pr', 'ours', 'rust', 'rust-branch', 'rust+affinity'])
+
+/** Fields that any line may carry and that nothing is computed from. */
+export const caption = {
+  /** Name of the case, unique in its file. */
+  id: z.string().min(1).optional(),
+  /** What the case is about, in words. */
+  note: z.string().optional(),
+  source: source.optional(),
+}
+
+/** The request of a policy case. */
+export const request = z.strictObject({
+  /** Tokens. */
+  promptTokens: count,
+  /** Tokens per block. */
+  blockSize,
+  tracksPrefillTokens: z.boolean(),
+  /** Whether any tier map was non-empty for this request, on any rank. */
+  hasTierMatches: z.boolean(),
+  sharedHits,
+  /** Chained hashes of the complete blocks. */
+  prefixHashes: z.array(u64Text).optional(),
+  /** Tokens. */
+  expectedOutputTokens: count.optional(),
+  policyClass: z.string().optional(),
+})
+
+/** One candidate row. `null` = unknown, and for `load` no projection. */
+export const row = z.strictObject({
+  workerId: u64Text,
+  dpRank: count,
+  /** Blocks; the five cache values are `null` together when the cache state is unknown. */
+  deviceOverlapBlocks: double.nullable(),
+  hostOverlapBlocks: double.nullable(),
+  diskOverlapBlocks: double.nullable(),
+  estimateBlocks: double.nullable(),
+  /** Tokens. */
+  estimateTokens: double.nullable(),
+  load: z
+    .strictObject({
+      /** Tokens still in prefill on the rank, this request excluded. */
+      activePrefillTokens: double,
+      /** Blocks, those that this request adds included. */
+      decodeCostBlocks: double,
+      /** This request excluded. */
+      activeRequests: double,
+    })
+    .nullable(),
+  /** Blocks of the rank; `null` or 0 = not advertised. */
+  totalKvBlocks: count.nullable(),
+  /** Of the request's preferred taints; `null` in every row = they do not apply. */
+  taintMultiplier: double.nullable(),
+  /** Milliseconds. */
+  prefillBacklogMs: double.nullable(),
+})
+
+export type VectorRequest = z.output<typeof request>
+export type VectorRow = z.output<typeof row>
+export type VectorSource = z.output<typeof source>
