@@ -1,4 +1,3 @@
-// @ts-check
 import { readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -7,19 +6,17 @@ import { dirname, join } from 'node:path'
  * @typedef {{ name: string, version: string }} PackageIdentity
  */
 
-const CONSTANT = /(?<!['"`\w$.]|\b(?:const|let|var)\s+)__PACKAGE_(NAME|VERSION)__(?![\w$])/g
-
 /** @type {Map<string, { mtimeMs: number, identity: PackageIdentity }>} */
 const identities = new Map()
 
 /**
- * Reads the nearest package.json with a name above `path`; remembered until that file changes.
- * @param {string} path a file or a folder
+ * Reads the nearest package.json with a name at or above `folder`; remembered until that file changes.
+ * @param {string} folder
  * @returns {PackageIdentity}
  */
-export function packageIdentity(path) {
-  for (let folder = path; ; folder = dirname(folder)) {
-    const manifest = join(folder, 'package.json')
+export function packageIdentity(folder) {
+  for (let at = folder; ; at = dirname(at)) {
+    const manifest = join(at, 'package.json')
     const mtimeMs = statSync(manifest, { throwIfNoEntry: false })?.mtimeMs
     if (mtimeMs !== undefined) {
       const known = identities.get(manifest)
@@ -31,12 +28,12 @@ export function packageIdentity(path) {
         return identity
       }
     }
-    if (folder === dirname(folder)) throw new Error(`no package.json with a name above ${path}`)
+    if (at === dirname(at)) throw new Error(`no package.json with a name at or above ${folder}`)
   }
 }
 
 /**
- * The substitutions for one package, in the form that esbuild's `define` takes.
+ * The constants of one package, each as the text of its literal: what esbuild's `define` takes.
  * @param {PackageIdentity} identity
  * @returns {Record<string, string>}
  */
@@ -45,13 +42,25 @@ export function packageDefines({ name, version }) {
 }
 
 /**
- * Puts the literals of the owning package in place of `__PACKAGE_NAME__` and `__PACKAGE_VERSION__`, without moving
- * any line. Returns the same string when there is nothing to replace.
+ * Declares `constants` on the line where the source begins, so that no line moves.
+ * @param {string} code
+ * @param {Record<string, string>} constants literal texts by name
+ * @returns {string}
+ */
+export function declareConstants(code, constants) {
+  const declarations = Object.entries(constants).map(([name, literal]) => `const ${name} = ${literal};`)
+  const start = code.startsWith('#!') ? code.indexOf('\n') + 1 : 0
+  return code.slice(0, start) + declarations.join('') + code.slice(start)
+}
+
+/**
+ * Declares `__PACKAGE_NAME__` and `__PACKAGE_VERSION__` in a source file that mentions one of them, with the values of
+ * the package that owns the file. Returns the same string when it mentions neither.
  * @param {string} code
  * @param {string} file
  * @returns {string}
  */
-export function replacePackageConstants(code, file) {
-  if (!code.includes('__PACKAGE_')) return code
-  return code.replace(CONSTANT, (constant) => packageDefines(packageIdentity(dirname(file)))[constant] ?? constant)
+export function declarePackageConstants(code, file) {
+  if (!/\b__PACKAGE_(?:NAME|VERSION)__\b/.test(code)) return code
+  return declareConstants(code, packageDefines(packageIdentity(dirname(file))))
 }

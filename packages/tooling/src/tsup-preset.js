@@ -1,11 +1,10 @@
-// @ts-check
 import process from 'node:process'
 import { defineConfig } from 'tsup'
 import { packageDefines, packageIdentity } from './package-constants.js'
 
 /**
- * The one build of every published package: ESM, declarations, source maps; dependencies stay external. Run from the
- * folder of the package.
+ * The one build of every published package: ESM, declarations, source maps; nothing from `node_modules` is bundled.
+ * Run from the folder of the package.
  * @param {import('tsup').Options} [overrides] replace single options; `define` is merged
  */
 export function preset(overrides = {}) {
@@ -16,11 +15,8 @@ export function preset(overrides = {}) {
     platform: 'neutral',
     skipNodeModulesBundle: true,
     removeNodeProtocol: false,
-    outDir: 'dist',
     clean: true,
     sourcemap: true,
-    splitting: true,
-    treeshake: false,
     dts: { compilerOptions: { ignoreDeprecations: '6.0', customConditions: [] } },
     ...overrides,
     define: { ...packageDefines(packageIdentity(process.cwd())), ...overrides.define },

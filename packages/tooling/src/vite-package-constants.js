@@ -1,5 +1,4 @@
-// @ts-check
-import { replacePackageConstants } from './package-constants.js'
+import { declarePackageConstants } from './package-constants.js'
 
 /**
  * Vite plugin: `__PACKAGE_NAME__` and `__PACKAGE_VERSION__` in sources, per owning package.
@@ -10,10 +9,10 @@ export function packageConstants() {
     name: 'router:package-constants',
     enforce: 'pre',
     transform(code, id) {
-      const file = id.split('?')[0] ?? id
+      const file = id.replace(/\?.*$/, '')
       if (!/\.[cm]?[jt]sx?$/.test(file) || file.includes('/node_modules/')) return null
-      const replaced = replacePackageConstants(code, file)
-      return replaced === code ? null : { code: replaced, map: null }
+      const declared = declarePackageConstants(code, file)
+      return declared === code ? null : { code: declared, map: null }
     },
   }
 }

@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { pathToFileURL } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { ROOT } from './lib/root.mjs'
+import { setUp } from './setup.mjs'
+
+/**
+ * What runs from TypeScript sources: `node scripts/run.mjs <name> [arguments]`.
+ * @type {Record<string, { entry: string, exposesGc?: boolean }>}
+ */
+const PROGRAMS = {
+  start: { entry: 'apps/router/src/start.ts' },
+  vectors: { entry: 'packages/vectors/src/cli.ts' },
+  bench: { entry: 'bench/src/cli.ts', exposesGc: true },
+}
+
+const [name = '', ...args] = process.argv.slice(2)
+const program = PROGRAMS[name]
+if (program === undefined) {
+  refuse(`unknown program '${name}'; known: ${Object.keys(PROGRAMS).join(', ')}`)
+} else if (!existsSync(join(ROOT, program.entry))) {
+  refuse(`'${name}' cannot run: there is no ${program.entry}`)
+} else if (await setUp()) {
+  await start(program)
+} else {
+  process.exitCode = 1
+}
+
+/**
+ * Runs the program in this process, so that signals, standard streams and the exit code are its own.
+ * @param {{ entry: string, exposesGc?: boolean }} program
+ */
+async function start({ entry, exposesGc = false }) {
+  const { bundleSources } = await import('../packages/tooling/src/source-bundle.js')
+  const outfile = join(ROOT, 'node_modules', '.cache', 'router', `${name}.mjs`)
+  try {
+    await bundleSources({ entry: join(ROOT, entry), outfile })
+  } catch {
+    process.exitCode = 1
+    return
+  }
+  if (exposesGc) {
+    setFlagsFromString('--expose-gc')
+    globalThis.gc = runInNewContext('gc')
+  }
+  process.setSourceMapsEnabled(true)
+  process.argv = [process.execPath, outfile, ...args]
+  await import(pathToFileURL(outfile).href)
+}
+
+/** @param {string} message */
+function refuse(message) {
+  process.stderr.write(`${message}\n`)
+  process.exitCode = 1
+}
