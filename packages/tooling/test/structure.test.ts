@@ -50,14 +50,15 @@ describe('files', () => {
     expect(problemsOf(workspaceWithPolicy(files, reusing, 'policy-prefix-affinity'))).toEqual([])
   })
 
-  test('a source with a name of its own is refused', () => {
-    expect(problemsOf(workspaceWithPolicy({ 'src/helpers.ts': '' }))).toEqual([
-      'src/helpers.ts is not one of the files of a policy package',
+  test.each(['src/helpers/ring.ts', 'src/hashRing.ts', 'src/data.json'])('%s is refused', (file) => {
+    expect(problemsOf(workspaceWithPolicy({ [file]: '' }))).toEqual([
+      `${file} is neither a kebab-case source in src nor in src/simd`,
     ])
   })
 
   test.each([
     'src/kernel-prefill.ts',
+    'src/hash-ring.ts',
     'src/simd/kernel.assembly.ts',
     'src/web-assembly.d.ts',
     'src/filter.ts',
@@ -101,6 +102,8 @@ describe('package.json', () => {
     [['exports', './kernel'], './dist/kernel.js', '"exports" should be'],
     [['publishConfig', 'exports'], undefined, '"publishConfig" should be'],
     [['scripts', 'build'], 'tsc', '"scripts" should be'],
+    [['scripts', 'build'], undefined, '"scripts" should be'],
+    [['scripts', 'test'], 'vitest run', '"scripts" should be'],
     [
       ['peerDependencies', '@router/sdk'],
       'workspace:^',

@@ -13,8 +13,10 @@ const FIXED = {
   engines: { node: '>=20' },
   exports: { '.': { 'router-source': './src/index.ts', ...ENTRY }, [MANIFEST]: MANIFEST },
   publishConfig: { access: 'public', exports: { '.': ENTRY, [MANIFEST]: MANIFEST } },
-  scripts: { build: 'tsup' },
 }
+
+/** What `scripts` may hold; the first is needed. */
+const SCRIPTS = { build: 'tsup', 'build:simd': 'node ../tooling/src/build-simd.js .' }
 
 const CONTRACT = '@router/sdk'
 const CONTRACT_RANGE = '>=0.1.0 <1.0.0'
@@ -27,7 +29,7 @@ const EXPLICIT_RANGE = /^>=\d+\.\d+\.\d+ <\d+\.\d+\.\d+$/
  * @returns {string[]}
  */
 export function policyManifestProblems(name, manifest) {
-  const { dependencies = {}, peerDependencies = {} } = manifest
+  const { scripts = {}, dependencies = {}, peerDependencies = {} } = manifest
   const fixed = Object.entries(FIXED)
     .filter(([field, value]) => !isDeepStrictEqual(manifest[field], value))
     .map(
@@ -47,6 +49,9 @@ export function policyManifestProblems(name, manifest) {
     ...(typeof manifest.description === 'string' && manifest.description ? [] : ['"description" is missing']),
     ...(manifest.private === undefined ? [] : ['"private" should be absent']),
     ...fixed,
+    ...(isDeepStrictEqual({ ...SCRIPTS, ...scripts }, SCRIPTS) && scripts.build !== undefined
+      ? []
+      : [`"scripts" should be among ${JSON.stringify(SCRIPTS)}, with build; is ${JSON.stringify(scripts)}`]),
     ...(peerDependencies[CONTRACT] === CONTRACT_RANGE
       ? []
       : [`peer ${CONTRACT} should be "${CONTRACT_RANGE}", is "${peerDependencies[CONTRACT]}"`]),

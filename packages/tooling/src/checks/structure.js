@@ -20,8 +20,7 @@ const REQUIRED = [
   'test/properties.test.ts',
 ]
 const CASE_TESTS = ['test/parity.test.ts', 'test/vectors.test.ts']
-const SOURCE =
-  /^src\/(?:(?:index|policy|parameters|filter|scorer|picker|kernel)(?:-[a-z0-9-]+)?\.ts|simd\/.+|[a-z0-9-]+\.(?:test|test-d|d)\.ts)$/
+const SOURCE = /^src\/(?:[a-z0-9-]+(?:\.test|\.test-d|\.d)?\.ts|simd\/.+)$/
 const HEADINGS = ['Type', 'What it does', 'Formula', 'Inputs', 'Parameters', 'Example', 'Limitations']
 const TSCONFIG = { extends: '../../tsconfig.base.json', include: ['src', 'test'] }
 const BUILD = "import { preset } from '@router/tooling/tsup-preset'\n\nexport default preset()\n"
@@ -68,7 +67,7 @@ function policyProblems({ path, manifest }, files) {
       : ['src/kernel.ts is missing, and no kernel is reused']),
     ...files
       .filter((file) => file.startsWith('src/') && !SOURCE.test(file))
-      .map((file) => `${file} is not one of the files of a policy package`),
+      .map((file) => `${file} is neither a kebab-case source in src nor in src/simd`),
     ...policyManifestProblems(name, manifest),
     ...(has.has('tsconfig.json') && !isDeepStrictEqual(readJson(join(path, 'tsconfig.json')), TSCONFIG)
       ? [`tsconfig.json should be ${JSON.stringify(TSCONFIG)}`]
