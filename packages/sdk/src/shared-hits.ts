@@ -25,20 +25,23 @@ export function sharedHitsBeyond(hits: SharedHits, position: number): number {
   return total
 }
 
-/** Shared hits from `[start, end)` pairs; empty ranges are dropped. Throws `RangeError` on unsorted or overlapping ones. */
+/**
+ * Shared hits from `[start, end)` pairs of block positions, u32; empty ranges are dropped. Throws `RangeError` on anything but
+ * sorted, disjoint ranges. For tests and edges: it allocates.
+ */
 export function sharedHitsFrom(ranges: readonly (readonly [number, number])[]): SharedHits {
-  const kept = ranges.filter(([start, end]) => start !== end)
-  let previousEnd = 0
-  for (const [start, end] of kept) {
-    const valid = Number.isInteger(start) && Number.isInteger(end) && start >= previousEnd && end > start
-    if (!valid || end > 0xffff_ffff) {
+  const starts: number[] = []
+  const ends: number[] = []
+  for (const [start, end] of ranges) {
+    const isRange =
+      Number.isInteger(start) && Number.isInteger(end) && start >= 0 && start <= end && end <= 0xffff_ffff
+    const isEmpty = start === end
+    if (!isRange || (!isEmpty && start < (ends.at(-1) ?? 0))) {
       throw new RangeError(`shared hits must be sorted, disjoint block ranges, got [${start}, ${end})`)
     }
-    previousEnd = end
+    if (isEmpty) continue
+    starts.push(start)
+    ends.push(end)
   }
-  return {
-    count: kept.length,
-    starts: Uint32Array.from(kept, ([start]) => start),
-    ends: Uint32Array.from(kept, ([, end]) => end),
-  }
+  return { count: starts.length, starts: Uint32Array.from(starts), ends: Uint32Array.from(ends) }
 }
