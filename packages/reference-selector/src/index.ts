@@ -1,0 +1,7 @@
+export * from './default-cost.js'
+export * from './fixtures.js'
+export * from './picking.js'
+export * from './reference-capacity-selector.js'
+export * from './reference-random.js'
+export * from './reference-selector.js'
+export * from './snapshot.js'

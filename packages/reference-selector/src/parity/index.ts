@@ -1,0 +1,6 @@
+export * from './arbitraries.js'
+export * from './compare.js'
+export * from './host-contract.js'
+export * from './host-implementation.js'
+export * from './implementation.js'
+export * from './parity-suite.js'
