@@ -10,6 +10,8 @@ export default defineConfig({
     include: ['**/{src,test}/**/*.test.ts'],
     exclude: ['**/node_modules/**', '**/dist/**', '**/fixtures/**'],
     passWithNoTests: true,
+    maxWorkers: '100%',
+    testTimeout: 30_000,
     typecheck: {
       enabled: true,
       include: ['**/{src,test}/**/*.test-d.ts'],
