@@ -1,0 +1,17 @@
+export * from './inactive-settings.js'
+export { type ConfigPath, formatIssues, showPath } from './issues.js'
+export {
+  type JsonSchema,
+  inputSchemaOf,
+  routerPolicyJsonSchema,
+  routerPolicyJsonSchemaText,
+} from './json-schema.js'
+export * from './load-router-policy.js'
+export { parseRouterPolicy } from './parse-router-policy.js'
+export * from './policy-file.js'
+export { type PolicyPackage, loadPolicyPackage } from './policy-packages.js'
+export { type RoleChoice } from './role-selection.js'
+export { overlapWeightDefaults } from './router-defaults.js'
+export { type ConfigWarning, type Environment, type FlagTexts } from './setting-reader.js'
+export { type SettingDefinition, selectionSettings } from './settings.js'
+export { suggest } from './suggest.js'

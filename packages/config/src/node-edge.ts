@@ -1,0 +1,77 @@
+// The only file of this package that touches the file system and loads code.
+import { readFile } from 'node:fs/promises'
+import { dirname, join, resolve as resolvePath } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { CatalogError, ConfigError } from '@router/sdk'
+import { resolve } from 'import-meta-resolve'
+
+/** Absolute folder of a file; the working directory without one. */
+export function folderOf(path: string | undefined): string {
+  return path === undefined ? resolvePath() : dirname(resolvePath(path))
+}
+
+/** Text of a policy file. Errors: `ROUTER_CONFIG_READ`; `ROUTER_CONFIG_PARSE` at the first byte that is no UTF-8. */
+export async function readPolicyFile(path: string): Promise<string> {
+  let bytes: Uint8Array
+  try {
+    bytes = await readFile(path)
+  } catch (cause) {
+    const message = `cannot read the policy file: ${cause instanceof Error ? cause.message : String(cause)}`
+    const issue = { code: 'ROUTER_CONFIG_READ', message, path: [], file: path, value: path } as const
+    throw new ConfigError(issue.code, `${path}: ${message}`, [issue], { cause })
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    const before = new TextDecoder('utf-8').decode(bytes).split('\uFFFD')[0]!.split('\n')
+    const place = { line: before.length, column: before.at(-1)!.length + 1 }
+    const issue = {
+      code: 'ROUTER_CONFIG_PARSE',
+      message: 'the file is not UTF-8 text',
+      path: [],
+      file: path,
+      ...place,
+    } as const
+    throw new ConfigError(issue.code, `${path}:${place.line}:${place.column}: ${issue.message}`, [issue], {
+      cause,
+    })
+  }
+}
+
+/** A module of a policy package, and where it was found. */
+export interface ImportedPackage {
+  readonly specifier: string
+  /** URL of the file. */
+  readonly url: string
+  readonly exports: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Imports a package as a module in `folder` would. Runs its code.
+ * Errors: `ROUTER_POLICY_PACKAGE_NOT_FOUND`, `ROUTER_POLICY_PACKAGE_LOAD_FAILED` (cause kept).
+ */
+export async function importPackage(specifier: string, folder: string): Promise<ImportedPackage> {
+  const url = locatePackage(specifier, folder)
+  try {
+    return { specifier, url, exports: (await import(/* @vite-ignore */ url)) as Record<string, unknown> }
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `package '${specifier}' cannot be loaded: ${reason}`
+    throw new CatalogError('ROUTER_POLICY_PACKAGE_LOAD_FAILED', message, { specifier, url }, { cause })
+  }
+}
+
+function locatePackage(specifier: string, folder: string): string {
+  const details = { specifier, folder }
+  let url: string
+  try {
+    url = resolve(specifier, pathToFileURL(join(folder, 'router-policy.yaml')).href)
+  } catch (cause) {
+    const reason = cause instanceof Error ? `: ${cause.message.split('\n')[0]}` : ''
+    const message = `package '${specifier}' is not found from ${folder}${reason}`
+    throw new CatalogError('ROUTER_POLICY_PACKAGE_NOT_FOUND', message, details, { cause })
+  }
+  if (url.startsWith('file:')) return url
+  const message = `package '${specifier}' is not found from ${folder}: '${url}' is no installed package`
+  throw new CatalogError('ROUTER_POLICY_PACKAGE_NOT_FOUND', message, details)
+}

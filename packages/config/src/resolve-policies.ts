@@ -1,0 +1,167 @@
+import {
+  CatalogError,
+  type ConfigIssue,
+  type ParameterIssue,
+  type PolicyBundle,
+  type PolicyCatalog,
+  type PolicyInstanceConfig,
+  type WorkerRole,
+  type WorkerSelectionConfig,
+  workerRoles,
+} from '@router/sdk'
+import { explainFault } from './accepted.js'
+import { type Fault, throwIssues, toIssue } from './issues.js'
+import { type JsonSchema, inputSchemaOf } from './json-schema.js'
+import type { RoleChoice } from './role-selection.js'
+import { suggest } from './suggest.js'
+import type { YamlSource } from './yaml-source.js'
+
+/**
+ * Resolves instances, then roles, through the catalog. Errors (`ConfigError`, all issues of the stage, each with the catalog's
+ * code): faults of instances in file order, then of roles.
+ */
+export function resolvePolicies(
+  catalog: PolicyCatalog,
+  selection: WorkerSelectionConfig,
+  roles: Readonly<Record<WorkerRole, RoleChoice>>,
+  source: YamlSource | undefined,
+): PolicyBundle {
+  const names = Object.fromEntries(workerRoles.map((role) => [role, roles[role].name]))
+  try {
+    return catalog.resolve({ ...selection, ...names })
+  } catch (error) {
+    if (!CatalogError.isInstance(error)) throw error
+    const instances = selection.instances ?? []
+    throwIssues(
+      instances.flatMap((instance, index) => instanceIssues(catalog, selection, instance, index, source)),
+      undefined,
+      error,
+    )
+    throwIssues(roleIssues(instances, roles, source), undefined, error)
+    throwIssues([toIssue({ code: error.code, path: [], message: error.message })], undefined, error)
+    throw error
+  }
+}
+
+function instanceIssues(
+  catalog: PolicyCatalog,
+  { allowAlpha = false }: WorkerSelectionConfig,
+  instance: PolicyInstanceConfig,
+  index: number,
+  source: YamlSource | undefined,
+): ConfigIssue[] {
+  try {
+    // The name `default` cannot occur here, so that this resolves the instance and nothing else.
+    catalog.resolveForRole({ allowAlpha, instances: [instance], aggregated: instance.name }, 'aggregated')
+    return []
+  } catch (error) {
+    if (!CatalogError.isInstance(error)) throw error
+    return instanceFaults(catalog, instance, error, ['worker_selection', 'instances', index]).map((fault) =>
+      toIssue({ code: error.code, ...fault }, source),
+    )
+  }
+}
+
+function instanceFaults(
+  catalog: PolicyCatalog,
+  instance: PolicyInstanceConfig,
+  error: CatalogError,
+  path: readonly (string | number)[],
+): Fault[] {
+  const { message } = error
+  switch (error.code) {
+    case 'ROUTER_POLICY_TYPE_UNKNOWN': {
+      const types = catalog.types(instance.package)
+      const accepted = types.join(', ') || '<none>'
+      const suggestion =
+        instance.type === 'default' ? 'dynamo-default-cost-fn' : suggest(instance.type, types)
+      return [{ path: [...path, 'type'], message, value: instance.type, accepted, suggestion }]
+    }
+    case 'ROUTER_POLICY_VERSION_UNKNOWN':
+      return [{ path: [...path, 'version'], message, value: instance.version, accepted: versionsOf(error) }]
+    case 'ROUTER_POLICY_VERSION_AMBIGUOUS':
+      return [
+        {
+          path: [...path, 'type'],
+          message,
+          value: instance.type,
+          accepted: `a version range over ${versionsOf(error)}`,
+        },
+      ]
+    case 'ROUTER_POLICY_ALPHA':
+      return [
+        {
+          path: [...path, 'type'],
+          message,
+          value: instance.type,
+          accepted: 'allow_alpha: true in worker_selection',
+        },
+      ]
+    case 'ROUTER_POLICY_PARAMETERS_INVALID':
+      return parameterFaults(catalog, instance, error, path)
+    default:
+      return [{ path, message }]
+  }
+}
+
+function parameterFaults(
+  catalog: PolicyCatalog,
+  instance: PolicyInstanceConfig,
+  error: CatalogError,
+  path: readonly (string | number)[],
+): Fault[] {
+  const issues = error.details['issues'] as readonly ParameterIssue[]
+  if (issues.length === 0)
+    return [
+      { path: [...path, 'runtime'], message: error.message, value: instance.runtime, accepted: 'false' },
+    ]
+  const schema = parameterSchema(catalog, instance)
+  return issues.map((issue) =>
+    explainFault(issue, instance.parameters ?? {}, schema, [...path, 'parameters']),
+  )
+}
+
+function parameterSchema(
+  catalog: PolicyCatalog,
+  { type, package: specifier, version }: PolicyInstanceConfig,
+): JsonSchema {
+  const place = {
+    ...(specifier !== undefined && { package: specifier }),
+    ...(version !== undefined && { version }),
+  }
+  try {
+    return inputSchemaOf(catalog.find(type, place).parameters)
+  } catch {
+    // A schema of another library or with what JSON Schema cannot say: its own messages must do.
+    return {}
+  }
+}
+
+function versionsOf(error: CatalogError): string {
+  return (error.details['versions'] as readonly string[]).join(', ')
+}
+
+function roleIssues(
+  instances: readonly PolicyInstanceConfig[],
+  roles: Readonly<Record<WorkerRole, RoleChoice>>,
+  source: YamlSource | undefined,
+): ConfigIssue[] {
+  const names = instances.map(({ name }) => name).sort()
+  const origins = new Set<string>()
+  return workerRoles.flatMap((role) => {
+    const { name, origin } = roles[role]
+    if (name === 'default' || names.includes(name) || origins.has(origin)) return []
+    origins.add(origin)
+    const accepted = ['default', ...names].join(', ')
+    const message = `${origin} names the unknown instance '${name}'`
+    const fault: Fault = {
+      code: 'ROUTER_POLICY_INSTANCE_UNKNOWN',
+      path: [origin],
+      message,
+      value: name,
+      accepted,
+    }
+    const inFile = origin.startsWith('worker_selection.')
+    return [toIssue({ ...fault, suggestion: suggest(name, names) }, inFile ? source : undefined)]
+  })
+}

@@ -1,0 +1,123 @@
+import type { ConfigIssue } from '@router/sdk'
+import { showValue, toIssue } from './issues.js'
+import { type SettingDefinition, selectionSettings } from './settings.js'
+import { suggest } from './suggest.js'
+
+/** Texts by flag, without dashes: `{ 'router-temperature': '0.7' }`. */
+export type FlagTexts = Readonly<Record<string, string | undefined>>
+
+/** Texts by variable, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Something that a host should print once; nothing stops. */
+export interface ConfigWarning {
+  readonly code:
+    | 'alias_disagrees'
+    | 'deprecated_setting'
+    | 'overridden_by_file'
+    | 'no_effect'
+    | 'role_not_served'
+  readonly message: string
+}
+
+/** A value, and the flag or variable that gave it. */
+export interface Given {
+  readonly value: string | number
+  /** `--router-temperature` or `DYN_ROUTER_TEMPERATURE`. */
+  readonly origin: string
+}
+
+/** What the command line and what the environment say of one setting. */
+export interface GivenByLevel {
+  readonly flag: Given | undefined
+  readonly environment: Given | undefined
+}
+
+/** Reads flags and environment strictly: every text is checked, also one that another source wins over. */
+export class SettingReader {
+  readonly issues: ConfigIssue[] = []
+  readonly warnings: ConfigWarning[] = []
+  readonly #flags: FlagTexts
+  readonly #environment: Environment
+
+  constructor(flags: FlagTexts, environment: Environment) {
+    this.#flags = flags
+    this.#environment = environment
+    const known = Object.values(selectionSettings).map(({ flag }) => flag)
+    for (const flag of Object.keys(flags)) {
+      if (known.includes(flag)) continue
+      const accepted = known.map((name) => `--${name}`).join(', ')
+      const nearest = suggest(flag, known)
+      const suggestion = nearest === undefined ? undefined : `--${nearest}`
+      this.issues.push(
+        toIssue({ path: [`--${flag}`], message: `unknown flag --${flag}`, accepted, suggestion }),
+      )
+    }
+  }
+
+  /** The winner over both levels. */
+  read(setting: SettingDefinition): Given | undefined {
+    const { flag, environment } = this.readLevels(setting)
+    return flag ?? environment
+  }
+
+  /** The two levels apart. Within the environment our variable wins over Dynamo's, with a warning when they disagree. */
+  readLevels(setting: SettingDefinition): GivenByLevel {
+    const flag = this.#parse(setting, `--${setting.flag}`, this.#flags[setting.flag])
+    const [environment, ...others] = [setting.variable, ...setting.aliases].flatMap(
+      (name) => this.#parse(setting, name, this.#environment[name]) ?? [],
+    )
+    for (const { origin, value } of others) {
+      if (environment === undefined || value === environment.value) continue
+      const winner = `${environment.origin}=${environment.value}`
+      this.warnings.push({
+        code: 'alias_disagrees',
+        message: `${origin}=${value} is ignored: ${winner} wins`,
+      })
+    }
+    return { flag, environment }
+  }
+
+  #parse(setting: SettingDefinition, origin: string, text: string | undefined): Given | undefined {
+    if (text === undefined) return undefined
+    const refuse = (accepted: string, suggestion?: string): undefined => {
+      const message = `${origin} cannot be ${showValue(text)}`
+      this.issues.push(toIssue({ path: [origin], message, value: text, accepted, suggestion }))
+    }
+    // Node reads bytes that are no UTF-8 as U+FFFD.
+    if (/[\uFFFD\p{Surrogate}]/u.test(text)) {
+      const message = `${origin} is no valid Unicode text`
+      this.issues.push(
+        toIssue({
+          code: 'ROUTER_ENVIRONMENT_NOT_TEXT',
+          path: [origin],
+          message,
+          value: text,
+          accepted: 'UTF-8 text',
+        }),
+      )
+      return undefined
+    }
+    if (setting.kind === 'name') {
+      const value = text.trim()
+      return value === '' ? undefined : { value, origin }
+    }
+    if (setting.kind === 'choice') {
+      const choices = setting.choices ?? []
+      return choices.includes(text)
+        ? { value: text, origin }
+        : refuse(choices.map(showValue).join(', '), suggest(text, choices))
+    }
+    const value = parseNumber(text)
+    const { maximum = Infinity } = setting
+    if (value !== undefined && value >= 0 && value <= maximum) return { value, origin }
+    return refuse(maximum === Infinity ? 'a finite number >= 0' : `a number from 0 to ${maximum}`)
+  }
+}
+
+/** A finite decimal number without surrounding spaces; `undefined` for anything else. */
+function parseNumber(text: string): number | undefined {
+  if (!/^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?$/u.test(text)) return undefined
+  const value = Number(text)
+  return Number.isFinite(value) ? value : undefined
+}

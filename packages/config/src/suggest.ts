@@ -1,0 +1,39 @@
+/** The accepted word closest to a mistyped one, or `undefined` when none is near. Ignores case and surrounding spaces. */
+export function suggest(word: string, accepted: readonly string[]): string | undefined {
+  const typed = word.trim().toLowerCase()
+  let best: string | undefined
+  let bestDistance = Infinity
+  for (const candidate of accepted) {
+    const distance = editDistance(typed, candidate.toLowerCase())
+    const longest = Math.max(typed.length, candidate.length)
+    const limit = longest < 3 ? 0 : Math.max(1, Math.floor(longest / 3))
+    if (distance > limit || distance >= bestDistance) continue
+    best = candidate
+    bestDistance = distance
+  }
+  return best
+}
+
+/** Insertions, deletions, substitutions and swaps of neighbours that turn one text into the other. */
+function editDistance(left: string, right: string): number {
+  let beforePrevious: number[] = []
+  let previous = Array.from({ length: right.length + 1 }, (_, column) => column)
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= right.length; column++) {
+      const differs = left[row - 1] === right[column - 1] ? 0 : 1
+      let distance = Math.min(
+        previous[column]! + 1,
+        current[column - 1]! + 1,
+        previous[column - 1]! + differs,
+      )
+      const isSwap =
+        row > 1 && column > 1 && left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1]
+      if (isSwap) distance = Math.min(distance, beforePrevious[column - 2]! + 1)
+      current.push(distance)
+    }
+    beforePrevious = previous
+    previous = current
+  }
+  return previous[right.length]!
+}
