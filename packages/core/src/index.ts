@@ -1,0 +1,15 @@
+export type { RankRejection } from './eligibility.js'
+export type { RankExplanation, SelectionExplanation } from './explanation.js'
+export { type PatchOutcome, PolicyInstance } from './policy-instance.js'
+export type {
+  AffinityTarget,
+  PolicyIdentity,
+  PreferredTaint,
+  SelectionRequest,
+  SelectionResult,
+} from './request.js'
+export { copyResult } from './selection-result.js'
+export { Selector, type SelectorOptions, createSelector } from './selector.js'
+export type { RouterWarning } from './warnings.js'
+export type { WorkerRecord } from './worker-record.js'
+export { WorkerTable } from './worker-table.js'

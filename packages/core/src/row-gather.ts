@@ -1,0 +1,53 @@
+import type { Column } from './column-memory.js'
+import type { ColumnSet, GroupName } from './column-set.js'
+import type { RowList } from './row-list.js'
+import type { WorkerTable } from './worker-table.js'
+
+// A copy of a run costs a call; below this mean length rows are gathered one by one.
+const worthwhileRun = 8
+
+/** Copies listed rows of the table's groups into dense columns. Allocates nothing. */
+export class RowGather {
+  readonly #table: WorkerTable
+  readonly #target: ColumnSet
+  readonly #sources: readonly Column[]
+  readonly #targets: readonly Column[]
+
+  constructor(table: WorkerTable, target: ColumnSet, groups: readonly GroupName[]) {
+    this.#table = table
+    this.#target = target
+    this.#sources = groups.flatMap((group) => table.columns.columns(group))
+    this.#targets = groups.flatMap((group) => target.columns(group))
+  }
+
+  gather(list: RowList): void {
+    const { loops } = this.#table
+    const byRuns = list.runs * worthwhileRun <= list.count
+    for (let index = 0; index < this.#sources.length; index++) {
+      const source = this.#sources[index]!
+      const target = this.#targets[index]!
+      if (byRuns) this.#copyRuns(list, source, target)
+      else loops.gather(list.rows, list.count, source, target)
+    }
+    const { cache, load } = this.#target.views
+    const { unknownCaches, unknownLoads } = this.#table
+    if (load !== undefined) load.allAvailable = unknownLoads === 0 || allOnes(load.isAvailable, list.count)
+    if (cache !== undefined)
+      cache.allAvailable = unknownCaches === 0 || allOnes(cache.isAvailable, list.count)
+  }
+
+  #copyRuns(list: RowList, source: Column, target: Column): void {
+    const starts = list.runStarts.view
+    const lengths = list.runLengths.view
+    let to = 0
+    for (let run = 0; run < list.runs; run++) {
+      this.#table.loops.copyRun(source, starts[run]!, target, to, lengths[run]!)
+      to += lengths[run]!
+    }
+  }
+}
+
+function allOnes(column: Uint8Array, count: number): boolean {
+  for (let row = 0; row < count; row++) if (column[row] === 0) return false
+  return true
+}

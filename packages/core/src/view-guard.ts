@@ -1,0 +1,42 @@
+import { RouterError } from '@router/sdk'
+
+/** Wraps what a callback is given, so that using it after the callback throws `ROUTER_VIEW_STALE`. For tests; allocates. */
+export class ViewGuard {
+  #isOpen = true
+  readonly #proxies = new WeakMap<object, object>()
+
+  close(): void {
+    this.#isOpen = false
+  }
+
+  wrap<T extends object>(target: T): T {
+    const known = this.#proxies.get(target)
+    if (known !== undefined) return known as T
+    const proxy = new Proxy(target, {
+      get: (object, key) => {
+        this.#check(key)
+        // Typed arrays answer only with themselves as receiver.
+        const value: unknown = Reflect.get(object, key)
+        if (typeof value === 'function') return value.bind(object)
+        return typeof value === 'object' && value !== null && !Object.isFrozen(value)
+          ? this.wrap(value)
+          : value
+      },
+      set: (object, key, value) => {
+        this.#check(key)
+        return Reflect.set(object, key, value)
+      },
+    })
+    this.#proxies.set(target, proxy)
+    return proxy
+  }
+
+  #check(key: PropertyKey): void {
+    if (this.#isOpen) return
+    throw new RouterError(
+      'ROUTER_VIEW_STALE',
+      `'${String(key)}' was read from a view after its callback returned`,
+      { key },
+    )
+  }
+}

@@ -1,0 +1,52 @@
+/** One warning per cause. `workerId` and `dpRank` when it concerns a rank. */
+export interface RouterWarning {
+  readonly code: string
+  readonly message: string
+  /** Instance name of the policy. */
+  readonly policy: string
+  readonly workerId?: bigint
+  readonly dpRank?: number
+}
+
+const maximumCauses = 65_536
+
+/** De-duplicates warnings of one policy object by code and rank; forgets a rank when its worker leaves. Bounded. */
+export class WarningGate {
+  /** True during a query: nothing is reported and nothing remembered. */
+  muted = false
+  readonly #reported = new Map<string, bigint | undefined>()
+  readonly #report: (warning: RouterWarning) => void
+  readonly #policy: string
+
+  constructor(policy: string, report: (warning: RouterWarning) => void) {
+    this.#policy = policy
+    this.#report = report
+  }
+
+  /** Causes remembered, at most 65,536; beyond that the oldest is forgotten. */
+  get size(): number {
+    return this.#reported.size
+  }
+
+  once(code: string, message: string, workerId?: bigint, dpRank?: number): void {
+    if (this.muted) return
+    const key = `${code}/${workerId}/${dpRank}`
+    if (this.#reported.has(key)) return
+    if (this.#reported.size >= maximumCauses) this.#reported.delete(this.#reported.keys().next().value!)
+    this.#reported.set(key, workerId)
+    this.#report({
+      code,
+      message,
+      policy: this.#policy,
+      ...(workerId === undefined ? {} : { workerId }),
+      ...(dpRank === undefined ? {} : { dpRank }),
+    })
+  }
+
+  /** Drops the memory of workers that left. */
+  retainWorkers(isKnown: (workerId: bigint) => boolean): void {
+    for (const [key, workerId] of this.#reported) {
+      if (workerId !== undefined && !isKnown(workerId)) this.#reported.delete(key)
+    }
+  }
+}

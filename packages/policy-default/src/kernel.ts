@@ -1,0 +1,98 @@
+import { roundHalfAway, sharedHitsBeyond } from '@router/sdk'
+import type { CostTerms } from './cost-terms.js'
+import type { DefaultCandidates } from './inputs.js'
+
+/** Smallest active prefill over the rows, tokens; a row without a projection counts 0. `O(n)`, allocates nothing. */
+export function minimumActivePrefill(candidates: DefaultCandidates): number {
+  const { count, load } = candidates
+  const { activePrefillTokens, isAvailable } = load
+  let minimum = Infinity
+  for (let row = 0; row < count; row++) {
+    const active = isAvailable[row] === 1 ? activePrefillTokens[row]! : 0
+    minimum = active < minimum ? active : minimum
+  }
+  return minimum
+}
+
+/**
+ * The formula of the README for a request that uses the cache, tracks prefill and has no shared-cache hits, over rows that are all
+ * known; without decay and taints. What `scoreRows` would write, bit for bit, with fewer tests a row.
+ */
+export function scoreKnownRows(terms: CostTerms, candidates: DefaultCandidates, costs: Float64Array): void {
+  const { promptTokens, blockSize, blocks, credit: c0, scale, hostWeight, diskWeight, requestWeight } = terms
+  const affinityWeight = terms.chargesAffinity ? terms.affinityWeight : 0
+  const { count, load } = candidates
+  const { activePrefillTokens, decodeCostBlocks, activeRequests } = load
+  const { hostOverlapBlocks, diskOverlapBlocks, estimateTokens } = candidates.cache!
+  const deviceBlocks = terms.hasTierMatches ? candidates.cache!.deviceOverlapBlocks : candidates.cache!.estimateBlocks
+  for (let row = 0; row < count; row++) {
+    const device = deviceBlocks[row]!
+    const cached = estimateTokens[row]!
+    const credit = c0 * device + hostWeight * hostOverlapBlocks[row]! + diskWeight * diskOverlapBlocks[row]!
+    const uncached = promptTokens - cached
+    const raw = activePrefillTokens[row]! + (uncached > 0 ? uncached : 0) + cached
+    const prefill = raw / blockSize - credit
+    const uncovered = blocks - device
+    const affinity = affinityWeight * (uncovered > 0 ? uncovered : 0)
+    const request = requestWeight * activeRequests[row]!
+    costs[row] = scale * (prefill > 0 ? prefill : 0) + decodeCostBlocks[row]! + request + affinity
+  }
+}
+
+/**
+ * The cost of each row, all terms: the formula of the README, line by line.
+ * @param minimumPrefill smallest active prefill over the rows, tokens; unused without decay
+ * @param first first row to score; those before it are left alone
+ * @param costs row-aligned output, entries `first` to `count - 1` are written
+ */
+export function scoreRows(
+  terms: CostTerms,
+  candidates: DefaultCandidates,
+  minimumPrefill: number,
+  first: number,
+  costs: Float64Array
+): void {
+  const { promptTokens, blockSize, blocks, blocksForDivision, tracks, subtracts, usesDecay, usesCache } = terms
+  const { credit: c0, decayWeight, scale, hostWeight, diskWeight, sharedMultiplier } = terms
+  const { requestWeight, affinityWeight, chargesAffinity, appliesTaints } = terms
+  const { count, load, preferredTaint } = candidates
+  const { activePrefillTokens, decodeCostBlocks, activeRequests, isAvailable: knowsLoad } = load
+  const multiplier = preferredTaint.multiplier
+  // Without the cache group its columns are never read; any column stands in for them.
+  const cache = usesCache ? candidates.cache : undefined
+  const knowsCache = cache === undefined ? knowsLoad : cache.isAvailable
+  const tierBlocks = cache === undefined ? multiplier : cache.deviceOverlapBlocks
+  const deviceBlocks = cache === undefined || terms.hasTierMatches ? tierBlocks : cache.estimateBlocks
+  const hostBlocks = cache === undefined ? multiplier : cache.hostOverlapBlocks
+  const diskBlocks = cache === undefined ? multiplier : cache.diskOverlapBlocks
+  const estimateTokens = cache === undefined ? multiplier : cache.estimateTokens
+  const sharedHits = cache === undefined ? undefined : cache.sharedHits
+  for (let row = first; row < count; row++) {
+    const isLoadKnown = knowsLoad[row] === 1
+    const isCacheKnown = usesCache && knowsCache[row] === 1
+    const active = isLoadKnown ? activePrefillTokens[row]! : 0
+    const decode = isLoadKnown ? decodeCostBlocks[row]! : 0
+    const requests = isLoadKnown ? activeRequests[row]! : 0
+    const device = isCacheKnown ? deviceBlocks[row]! : 0
+    const host = isCacheKnown ? hostBlocks[row]! : 0
+    const disk = isCacheKnown ? diskBlocks[row]! : 0
+    const cached = isCacheKnown ? estimateTokens[row]! : 0
+    const above = active - minimumPrefill
+    const perRequest = (above > 0 ? above : 0) / blockSize / blocksForDivision
+    const decay = usesDecay ? 1 / (1 + decayWeight * perRequest) : 1
+    const shared = sharedHits === undefined ? 0 : sharedHitsBeyond(sharedHits, roundHalfAway(device > 0 ? device : 0))
+    const credit = c0 * decay * device + hostWeight * host + diskWeight * disk + sharedMultiplier * shared
+    const request = requestWeight * requests
+    const uncovered = blocks - device
+    const affinity = chargesAffinity ? affinityWeight * (uncovered > 0 ? uncovered : 0) : 0
+    const uncached = promptTokens - cached
+    const known = active + (uncached > 0 ? uncached : 0) + cached
+    const raw = tracks ? (isLoadKnown ? known : promptTokens) : 0
+    const prefill = raw / blockSize - credit
+    const offset = decode - credit
+    const base = subtracts
+      ? (offset > 0 ? offset : 0) + request + affinity
+      : scale * (prefill > 0 ? prefill : 0) + decode + request + affinity
+    costs[row] = appliesTaints ? base * multiplier[row]! : base
+  }
+}

@@ -1,0 +1,179 @@
+import { type PolicyMemory, type ScratchRegion, type WyRand, instantiateKernel } from '@router/sdk'
+import type { CostTerms } from '../cost-terms.js'
+import type { DefaultCandidates } from '../inputs.js'
+import { scoreRows } from '../kernel.js'
+import { moduleHex } from './kernel-module.js'
+
+interface CostKernel {
+  readonly score: (
+    params: number,
+    mode: number,
+    end: number,
+    active: number,
+    estimateTokens: number,
+    device: number,
+    host: number,
+    disk: number,
+    decode: number,
+    costs: number
+  ) => void
+  readonly addRequestAndAffinity: (params: number, end: number, requests: number, device: number, costs: number) => void
+  readonly multiply: (end: number, taints: number, costs: number) => void
+  readonly minimumPrefill: (active: number, count: number, out: number) => void
+  readonly nextGroupAtMost: (costs: number, from: number, count: number, best: number) => number
+}
+
+// Modes of `score` in kernel.assembly.ts.
+const exact = 0
+const general = 2
+const withDecay = 1
+const subtracting = 4
+
+const doubleBytes = 8
+const paramCount = 15
+const minimumPrefillParam = 13
+/** The lowest cost so far of a pick. */
+const boundParam = 14
+
+/** The columns of one set, and where they lie; asking a typed array for its offset is dear, so it is done once a set. */
+class ColumnOffsets {
+  activeColumn: Float64Array | undefined
+  costsColumn: Float64Array | undefined
+  costs = 0
+  active = 0
+  decode = 0
+  requests = 0
+  estimateTokens = 0
+  estimateBlocks = 0
+  device = 0
+  host = 0
+  disk = 0
+  taints = 0
+
+  read(candidates: DefaultCandidates, costs: Float64Array): void {
+    const { load, cache, preferredTaint } = candidates
+    this.activeColumn = load.activePrefillTokens
+    this.costsColumn = costs
+    this.costs = costs.byteOffset
+    this.active = load.activePrefillTokens.byteOffset
+    this.decode = load.decodeCostBlocks.byteOffset
+    this.requests = load.activeRequests.byteOffset
+    this.estimateTokens = cache!.estimateTokens.byteOffset
+    this.estimateBlocks = cache!.estimateBlocks.byteOffset
+    this.device = cache!.deviceOverlapBlocks.byteOffset
+    this.host = cache!.hostOverlapBlocks.byteOffset
+    this.disk = cache!.diskOverlapBlocks.byteOffset
+    this.taints = preferredTaint.multiplier.byteOffset
+  }
+}
+
+/** The SIMD kernel over the column memory of one policy object. */
+export class SimdKernel {
+  readonly #kernel: CostKernel
+  readonly #scratch: ScratchRegion
+  readonly #offsets = new ColumnOffsets()
+  #totalsColumn: Float64Array | undefined
+  #totals = 0
+
+  private constructor(kernel: CostKernel, scratch: ScratchRegion) {
+    this.#kernel = kernel
+    this.#scratch = scratch
+  }
+
+  /** `undefined` where this memory or engine cannot run it. */
+  static over(memory: PolicyMemory): SimdKernel | undefined {
+    const kernel = instantiateKernel<CostKernel>(moduleHex, memory.webAssemblyMemory)
+    return kernel === undefined ? undefined : new SimdKernel(kernel, memory.allocate(paramCount * doubleBytes))
+  }
+
+  /** Writes all costs; false = this request, or a hand-made view elsewhere in memory, is for the plain loop. */
+  score(terms: CostTerms, candidates: DefaultCandidates, costs: Float64Array): boolean {
+    const { count, load } = candidates
+    const cache = terms.usesCache ? candidates.cache : undefined
+    const isLoadOnly = !terms.tracks && !terms.subtracts
+    if (cache === undefined || cache.sharedHits !== undefined || isLoadOnly) return false
+    const params = this.#scratch.float64
+    const at = this.#offsets
+    if (at.costsColumn !== costs || at.activeColumn !== load.activePrefillTokens) {
+      if (costs.buffer !== params.buffer || load.activePrefillTokens.buffer !== params.buffer) return false
+      at.read(candidates, costs)
+    }
+    const paramsAt = params.byteOffset
+    const end = (count & ~1) * doubleBytes
+    const device = terms.hasTierMatches ? at.device : at.estimateBlocks
+    fillParams(terms, params)
+    if (terms.usesDecay) this.#kernel.minimumPrefill(at.active, count, paramsAt + minimumPrefillParam * doubleBytes)
+    const mode = modeOf(terms, load.allAvailable && cache.allAvailable)
+    this.#kernel.score(paramsAt, mode, end, at.active, at.estimateTokens, device, at.host, at.disk, at.decode, at.costs)
+    if (terms.requestWeight !== 0 || terms.chargesAffinity) {
+      this.#kernel.addRequestAndAffinity(paramsAt, end, at.requests, device, at.costs)
+    }
+    if (terms.appliesTaints) this.#kernel.multiply(end, at.taints, at.costs)
+    // The last odd row; the kernel takes pairs and never reads past the rows.
+    if ((count & 1) === 1) scoreRows(terms, candidates, params[minimumPrefillParam]!, count - 1, costs)
+    return true
+  }
+
+  /** Whether `costs` lies in the kernel's memory; a hand-made array elsewhere does not. */
+  canRead(costs: Float64Array): boolean {
+    if (this.#totalsColumn === costs) return true
+    if (costs.buffer !== this.#scratch.float64.buffer) return false
+    this.#totalsColumn = costs
+    this.#totals = costs.byteOffset
+    return true
+  }
+
+  /** `pickMinimumCost` over rows in canonical order, draw for draw, for costs that `canRead` accepted. */
+  pickMinimum(costs: Float64Array, count: number, random: WyRand): number {
+    const bound = this.#scratch.float64
+    const boundAt = bound.byteOffset + boundParam * doubleBytes
+    let best = costs[0]!
+    let chosen = 0
+    let ties = 1
+    let row = 1
+    bound[boundParam] = best
+    while (row < count) {
+      // The first group is looked at row by row: the best so far is in it.
+      if (row >= 4 && (row & 3) === 0) row = this.#kernel.nextGroupAtMost(this.#totals, row, count, boundAt)
+      const end = row + 4 - (row & 3)
+      const last = end < count ? end : count
+      for (; row < last; row++) {
+        const cost = costs[row]!
+        if (cost > best) continue
+        ties = cost < best ? 1 : ties + 1
+        if (ties === 1 || random.below(ties) === 0) chosen = row
+        best = cost
+      }
+      bound[boundParam] = best
+    }
+    return chosen
+  }
+}
+
+function fillParams(terms: CostTerms, params: Float64Array): void {
+  params[0] = terms.promptTokens
+  params[1] = terms.blockSize
+  params[2] = 1 / terms.blockSize
+  params[3] = terms.blocks
+  params[4] = terms.blocksForDivision
+  params[5] = 1 / terms.blocksForDivision
+  params[6] = terms.credit
+  params[7] = terms.decayWeight
+  params[8] = terms.scale
+  params[9] = terms.hostWeight
+  params[10] = terms.diskWeight
+  params[11] = terms.requestWeight
+  params[12] = terms.chargesAffinity ? terms.affinityWeight : 0
+}
+
+function modeOf(terms: CostTerms, isComplete: boolean): number {
+  if (terms.subtracts) return subtracting
+  const isExact =
+    isComplete && isPowerOfTwo(terms.blockSize) && (!terms.usesDecay || isPowerOfTwo(terms.blocksForDivision))
+  return (isExact ? exact : general) + (terms.usesDecay ? withDecay : 0)
+}
+
+/** A power of two has an exact reciprocal, so that multiplying by it gives the same bits as dividing. */
+function isPowerOfTwo(value: number): boolean {
+  return value < 2 ** 31 && (value & (value - 1)) === 0
+}
