@@ -1,6 +1,13 @@
+import { defaultCostFamily } from './default-cost.js'
 import type { VectorFamily } from './family.js'
+import { kvCapacityAwareFamily } from './kv-capacity-aware.js'
 import { mixRendezvousFamily } from './mix-rendezvous.js'
+import { paritySequencesFamily } from './parity-sequences.js'
+import { parityCostsFamily, parityMatrixFamily } from './parity.js'
 import { rngFamily } from './rng.js'
+import { rustPoliciesFamily } from './rust-policies.js'
+import { rustSelectionFamily } from './rust-selection.js'
+import { selectionFamily } from './selection.js'
 import { softmaxFamily } from './softmax.js'
 import { waitingFamilies } from './uncovered.js'
 
@@ -9,5 +16,13 @@ export const families: readonly VectorFamily[] = [
   rngFamily,
   mixRendezvousFamily,
   softmaxFamily,
+  selectionFamily,
+  defaultCostFamily,
+  kvCapacityAwareFamily,
+  parityMatrixFamily,
+  parityCostsFamily,
+  paritySequencesFamily,
+  rustSelectionFamily,
+  rustPoliciesFamily,
   ...waitingFamilies,
 ]

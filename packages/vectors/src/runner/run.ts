@@ -107,18 +107,11 @@ function familyOf(byName: VectorFamily | undefined, line: RawLine): VectorFamily
 }
 
 function runDocument(file: FoundFile, document: RawLine): FileReport {
-  const family =
-    waitingDocuments.find((candidate) => candidate.claims(file.baseName)) ??
-    waitingDocuments.find((candidate) => candidate.recognises(document))
-  if (family === undefined) return runLines(file.baseName, [{ number: 1, value: document }])
-  const notCovered = family.notCovered(document)!
-  return {
-    name: file.baseName,
-    passed: 0,
-    failed: 0,
-    failures: [],
-    notCovered: [{ ...notCovered, count: 1, unit: 'document' }],
-  }
+  const family = waitingDocuments.find((candidate) => candidate.recognises(document))
+  const notCovered = family?.notCovered(document)
+  if (notCovered === undefined) return runLines(file.baseName, [{ number: 1, value: document }])
+  const lines: NotCoveredLines = { ...notCovered, count: 1, unit: 'document' }
+  return { name: file.baseName, passed: 0, failed: 0, failures: [], notCovered: [lines] }
 }
 
 function faulty(name: string, fault: string): FileReport {
@@ -149,7 +142,7 @@ class Report {
       else this.#failures.push({ name, mismatches: checks.mismatches })
     } catch (error) {
       const fault =
-        error instanceof ShapeError ? error.message : `the code under test threw: ${(error as Error).stack}`
+        error instanceof ShapeError ? error.message : `the code under test threw ${summary(error)}`
       this.#failures.push({ name, fault, mismatches: checks.mismatches })
     }
   }
@@ -174,4 +167,11 @@ function caseName(line: RawLine, number: number): string {
   const { id, kind } = line
   const name = typeof id === 'string' ? `${id} (line ${number})` : `line ${number}`
   return typeof kind === 'string' ? `${name}, ${kind}` : name
+}
+
+/** Message of what was thrown, and where from. */
+function summary(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const frame = /^\s+at .*$/m.exec(error.stack ?? '')?.[0].trim()
+  return `${error.name}: ${error.message}${frame === undefined ? '' : ` (${frame})`}`
 }

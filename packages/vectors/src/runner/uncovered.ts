@@ -1,4 +1,4 @@
-import type { NotCovered, RawLine, VectorFamily } from './family.js'
+import { type NotCovered, type RawLine, ShapeError, type VectorFamily } from './family.js'
 
 // Shapes that wait for their package. The issue that adds the package replaces the entry by a family with an evaluator.
 
@@ -45,9 +45,11 @@ function waiting(name: string, needs: string, recognises: (line: RawLine) => boo
     name,
     claims: (baseName) => baseName === name,
     recognises,
-    notCovered: () => ({ about: name, needs }),
+    notCovered: (line) => (recognises(line) ? { about: name, needs } : undefined),
     covers: `nothing yet: needs ${needs}`,
-    evaluate: () => {},
+    evaluate: (line) => {
+      throw new ShapeError([`unknown shape: not a line of ${name} (${Object.keys(line).join(', ')})`])
+    },
   }
 }
 

@@ -5,8 +5,8 @@ import { defaultParameters } from './default-family.js'
 /** A line of `default-cost.jsonl`: costs and ties of one policy of the default family over given rows. */
 export const defaultCostLine = z.strictObject({
   ...caption,
-  /** Default `dynamo-default-cost-fn`. */
-  policy: z.enum(['dynamo-default-cost-fn', 'prefix-affinity']).optional(),
+  /** Left out or `default` = `dynamo-default-cost-fn`, the same policy under its own name. */
+  policy: z.enum(['default', 'dynamo-default-cost-fn', 'prefix-affinity']).optional(),
   /** `prefill` and `test` are role prefill; `decode` is aggregated (or decode with conditional disaggregation) unless `plainDecode`. */
   label: z.enum(['prefill', 'decode', 'test']),
   /** Role decode without conditional disaggregation. */

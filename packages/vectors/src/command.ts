@@ -1,0 +1,55 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import process from 'node:process'
+import { Command, CommanderError } from 'commander'
+import { dataFolder } from './data.js'
+import { families } from './runner/families.js'
+import { printReports, totalsOf } from './runner/print.js'
+import { runVectors } from './runner/run.js'
+import { waitingDocuments } from './runner/uncovered.js'
+
+const examples = `
+Examples:
+  npm run vectors                                 the files that packages/vectors carries
+  npm run vectors -- my-cases.jsonl.gz            one file, plain or gzipped; its name or its fields tell the shape
+  npm run vectors -- recorded/ rng.jsonl          every .jsonl and .json of a folder, and a file
+  npm run vectors -- --list                       what is evaluated, and by which package
+
+Prints one line a file, the first five mismatches below it, and last the sum. A case is one line of a file; it passes when every
+value in it matches. Exit code 1: a mismatch, a line that is not JSON, an unknown shape or field, a file that is empty, missing or
+unreadable. Exit code 2: an unknown option.`
+
+/** Runs the command and returns its exit code. `print` gets one line at a time. */
+export function runCommand(args: readonly string[], print: (line: string) => void): number {
+  let exitCode = 0
+  const write = (text: string): void => print(text.replace(/\n$/, ''))
+  const program = new Command('vectors')
+    .description('Evaluates files of recorded and computed cases with the code of this repository.')
+    .argument('[paths...]', 'files and folders; without any, the carried files')
+    .option('--list', 'list the kinds of files, and who evaluates them')
+    .addHelpText('after', examples)
+    .exitOverride()
+    .configureOutput({ writeOut: write, writeErr: write })
+    .action((paths: readonly string[], { list }: { readonly list?: boolean }) => {
+      if (list === true) {
+        for (const { name, covers } of [...families, ...waitingDocuments]) print(`${name}: ${covers}`)
+        return
+      }
+      const reports = runVectors(paths.length === 0 ? [dataFolder] : paths.map(located))
+      printReports(reports, print)
+      exitCode = totalsOf(reports).failed > 0 ? 1 : 0
+    })
+  try {
+    program.parse(args, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    return error.exitCode === 0 ? 0 : 2
+  }
+}
+
+/** npm scripts run in the folder of the workspace, not where the user stands. */
+function located(path: string): string {
+  const caller = process.env['INIT_CWD']
+  return existsSync(path) || caller === undefined ? path : resolve(caller, path)
+}

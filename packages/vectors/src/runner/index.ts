@@ -1,7 +1,0 @@
-export * from './checks.js'
-export * from './families.js'
-export * from './family.js'
-export * from './files.js'
-export * from './print.js'
-export * from './run-state.js'
-export * from './run.js'

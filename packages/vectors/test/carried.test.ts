@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'vitest'
+import { dataFolder, readVectors, vectorFiles } from '../src/data.js'
+import { printReports } from '../src/runner/print.js'
+import { type FileReport, runVectors } from '../src/runner/run.js'
+
+const reports = runVectors([dataFolder])
+const report = (name: string): FileReport => reports.find((candidate) => candidate.name === name)!
+
+function printed(ofReports: readonly FileReport[]): string {
+  const lines: string[] = []
+  printReports(ofReports, (line) => lines.push(line))
+  return lines.join('\n')
+}
+
+const covered = [
+  'rng.jsonl',
+  'mix-rendezvous.jsonl',
+  'softmax.jsonl',
+  'selection.jsonl',
+  'default-cost.jsonl',
+  'kv-capacity-aware.jsonl',
+  'parity-costs.jsonl',
+  'parity-matrix-affinity-t0.7.jsonl',
+  'parity-matrix-affinity-t0.jsonl',
+  'parity-matrix-decode.jsonl',
+  'parity-matrix-t0.7.jsonl',
+  'parity-matrix-t0.jsonl',
+  'parity-sequences.jsonl',
+  'rust-selection.jsonl',
+]
+
+describe('the shipped code over the carried files', () => {
+  test.each(covered)('%s passes line by line', (name) => {
+    const { passed, failed, notCovered } = report(name)
+    expect(failed, printed([report(name)])).toBe(0)
+    expect(notCovered).toEqual([])
+    expect(passed).toBe(readVectors(name.replace('.jsonl', '')).length)
+  })
+
+  test('rust-policies.jsonl passes where its policy is shipped, and says what waits', () => {
+    const { passed, failed, notCovered } = report('rust-policies.jsonl')
+    expect(failed, printed([report('rust-policies.jsonl')])).toBe(0)
+    expect(passed).toBe(10)
+    expect(notCovered.reduce((sum, { count }) => sum + count, 0)).toBe(701)
+    expect(notCovered).toContainEqual({
+      about: 'ramjet',
+      needs: '@router/policy-ramjet',
+      count: 36,
+      unit: 'lines',
+    })
+  })
+
+  test('the published digests of the parity files follow from our picks', () => {
+    expect(report('golden digests of the parity files')).toMatchObject({ passed: 4, failed: 0 })
+  })
+
+  test('every other file is listed as not covered, with its lines', () => {
+    const others = vectorFiles().filter((name) => !covered.includes(name) && name !== 'rust-policies.jsonl')
+    for (const name of others) {
+      const { passed, failed, notCovered } = report(name)
+      expect({ passed, failed }, printed([report(name)])).toEqual({ passed: 0, failed: 0 })
+      const lines = name.endsWith('.jsonl') ? readVectors(name.replace('.jsonl', '')).length : 1
+      expect(notCovered.map(({ count }) => count)).toEqual([lines])
+    }
+    expect(others).toHaveLength(20)
+  })
+
+  test('the last line is the sum', () => {
+    const lines = printed(reports).split('\n')
+    const sum = (pattern: RegExp): number =>
+      lines.slice(0, -1).reduce((total, line) => total + Number(pattern.exec(line)?.[1] ?? 0), 0)
+    const passed = sum(/^\S.*: (\d+) passed, \d+ failed$/)
+    const failed = sum(/^\S.*: \d+ passed, (\d+) failed$/)
+    expect(lines.at(-1)).toBe(`total: ${passed} passed, ${failed} failed`)
+    expect(passed).toBeGreaterThan(1300)
+  })
+})
