@@ -69,13 +69,19 @@ export interface PrefillTimeColumns {
   readonly backlogMs: Float64Array
 }
 
-/** Column groups by declared input. */
+/** Column groups by declared input. All columns are row-aligned, borrowed for the call, and may be longer than `count`. */
 export interface CandidateGroups {
+  /** What is cached of this request. Declaring it makes the host look the prompt up and book the overlap. */
   readonly cache: CacheColumns
+  /** What runs on each rank. */
   readonly load: LoadColumns
+  /** What the request would rather have or avoid. */
   readonly preferredTaint: PreferredTaintColumns
+  /** What each rank can hold. */
   readonly capacity: CapacityColumns
+  /** Host reservations and devices. */
   readonly occupancy: OccupancyColumns
+  /** Modelled waiting time. */
   readonly prefillTime: PrefillTimeColumns
 }
 

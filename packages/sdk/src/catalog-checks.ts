@@ -1,4 +1,4 @@
-import { CatalogError, ConfigError, type ConfigIssue } from './errors.js'
+import { CatalogError } from './errors.js'
 import { acceptedNames, pathOfLooseObject } from './parameter-schema.js'
 import { type PolicyDefinition, contractVersion, isPolicyDefinition } from './policy.js'
 import { workerRoles } from './worker.js'
@@ -129,14 +129,4 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
     value = (value as Record<string | number, unknown>)[key]
   }
   return value
-}
-
-/** `ROUTER_CONFIG_INVALID` for one key of an instance; the path starts at the `worker_selection` mapping. */
-export function instanceError(
-  index: number,
-  key: string,
-  fault: Pick<ConfigIssue, 'message' | 'value' | 'accepted'>,
-): ConfigError {
-  const issue: ConfigIssue = { code: 'ROUTER_CONFIG_INVALID', path: ['instances', index, key], ...fault }
-  return new ConfigError('ROUTER_CONFIG_INVALID', issue.message, [issue])
 }

@@ -168,10 +168,9 @@ describe('faults', () => {
     const error = caught(() =>
       catalog.resolve({ instances: [instance, { name: 'b', type: 'fixed', runtime: true }] }),
     )
-    expect(error.code).toBe('ROUTER_CONFIG_INVALID')
-    expect(error.details.issues).toMatchObject([
-      { path: ['instances', 1, 'runtime'], value: true, accepted: 'false' },
-    ])
+    expect(error.code).toBe('ROUTER_POLICY_PARAMETERS_INVALID')
+    expect(error.details).toEqual({ type: 'fixed', instance: 'b', issues: [] })
+    expect(error.message).toContain('runtime: true')
     const fine = catalog.resolve({ instances: [{ name: 'b', type: 'fixed', runtime: false }] })
     expect(fine.instances[0]!.runtime).toBe(false)
   })

@@ -1,5 +1,5 @@
-import { checkDefinition, instanceError, namePattern, validateParameters } from './catalog-checks.js'
-import { CatalogError, RouterError } from './errors.js'
+import { checkDefinition, namePattern, validateParameters } from './catalog-checks.js'
+import { CatalogError, ConfigError, RouterError } from './errors.js'
 import type { ClassifierDefinition, KvHintPolicyDefinition } from './plugins.js'
 import type { PolicyDefinition } from './policy.js'
 import { TypeRegistry } from './type-registry.js'
@@ -25,11 +25,13 @@ export interface PolicyInstanceConfig {
 export interface WorkerSelectionConfig extends Partial<Record<WorkerRole, string | undefined>> {
   /** True = types of stability `alpha` may be named. */
   readonly allowAlpha?: boolean | undefined
+  /** Configured instances, in file order. */
   readonly instances?: readonly PolicyInstanceConfig[] | undefined
 }
 
 /** A policy ready to be built for a partition and role. Roles that name one instance, or the built-in, share this object. */
 export interface ResolvedPolicy {
+  /** The type that the instance names. */
   readonly definition: PolicyDefinition
   /** Instance name; `default` for the built-in. */
   readonly name: string
@@ -133,8 +135,8 @@ export class PolicyCatalog {
   /**
    * Resolves all roles, and validates instances that no role selects. All faulty instances are reported together, else all
    * faulty roles: one fault is thrown as it is; several as one error with the code of the first and all of them in
-   * `details.errors`. Errors: those of `find`, `ROUTER_CONFIG_INVALID` (name, `runtime`), `ROUTER_POLICY_ALPHA`,
-   * `ROUTER_POLICY_PARAMETERS_INVALID`; for roles `ROUTER_POLICY_INSTANCE_UNKNOWN`, `ROUTER_POLICY_DEFAULT_MISSING`.
+   * `details.errors`. Errors: those of `find`, `ROUTER_CONFIG_INVALID` (a name), `ROUTER_POLICY_ALPHA`,
+   * `ROUTER_POLICY_PARAMETERS_INVALID` (without issues: `runtime: true` where nothing may change); for roles `ROUTER_POLICY_INSTANCE_UNKNOWN`, `ROUTER_POLICY_DEFAULT_MISSING`.
    */
   resolve(config: WorkerSelectionConfig): PolicyBundle {
     const resolver = this.#resolver(config)
@@ -209,7 +211,11 @@ export class PolicyCatalog {
     }
     if (runtime && definition.runtime.length === 0) {
       const message = `instance ${name}: runtime: true, but type ${type} has no parameter that may change while running`
-      throw instanceError(index, 'runtime', { message, value: true, accepted: 'false' })
+      throw new CatalogError('ROUTER_POLICY_PARAMETERS_INVALID', message, {
+        type,
+        instance: name,
+        issues: [],
+      })
     }
     const configured = written === undefined ? {} : (written as Record<string, unknown>)
     return {
@@ -228,8 +234,12 @@ function isCustom(name: string | undefined): name is string {
 
 function checkInstanceName(instances: readonly PolicyInstanceConfig[], index: number): void {
   const { name } = instances[index]!
-  const fault = (message: string, accepted: string) =>
-    instanceError(index, 'name', { message, value: name, accepted })
+  const fault = (message: string, accepted: string): ConfigError => {
+    const code = 'ROUTER_CONFIG_INVALID'
+    return new ConfigError(code, message, [
+      { code, message, path: ['instances', index, 'name'], value: name, accepted },
+    ])
+  }
   if (!namePattern.test(name)) {
     throw fault(`instance name '${name}' must match [A-Za-z0-9_.-]+`, '[A-Za-z0-9_.-]+')
   }

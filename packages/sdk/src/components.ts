@@ -7,14 +7,17 @@ import type { WorkerInputs } from './inputs.js'
 
 /** A hard yes or no on a row that is already eligible. Called once a row; all filters must keep it. Must not throw for a row it can judge. */
 export interface WorkerFilter<C = WorkerCandidates> {
+  /** For errors, `explain` and decision records; unique in its policy. */
   readonly name: string
   /** Narrows the policy's inputs for this component. */
   readonly inputs?: WorkerInputs
+  /** True keeps `row`, an index into the columns as they are now; kept rows are renumbered before the scorers. */
   readonly keep: (context: WorkerSelectionContext, candidates: C, row: number) => boolean
 }
 
 /** One additive cost per kept row, lower is better. Called once per selection with all rows. */
 export interface WorkerScorer<C = WorkerCandidates> {
+  /** For errors, `explain` and decision records; unique in its policy. */
   readonly name: string
   /** Narrows the policy's inputs for this component. */
   readonly inputs?: WorkerInputs
@@ -24,10 +27,11 @@ export interface WorkerScorer<C = WorkerCandidates> {
 
 /** Chooses the row. Called once, after all scorers, with at least one row. */
 export interface WorkerPicker<C = WorkerCandidates> {
+  /** For errors, `explain` and decision records; unique in its policy. */
   readonly name: string
   /** Narrows the policy's inputs for this component. */
   readonly inputs?: WorkerInputs
-  /** Returns an integer in `[0, count)`. `costs` are the totals over all scorers. */
+  /** Returns an integer in `[0, count)`. `costs` are the totals over all scorers, all 0 without any. */
   readonly pick: (context: WorkerSelectionContext, candidates: C, costs: Float64Array) => number
   /** What the host cannot know of a picker that orders by more than the totals. Called as a query. */
   readonly explain?: (context: WorkerSelectionContext, candidates: C, costs: Float64Array) => PickExplanation
@@ -35,8 +39,11 @@ export interface WorkerPicker<C = WorkerCandidates> {
 
 /** Why a picker chooses as it does. `tieSet` holds rows. */
 export interface PickExplanation {
+  /** Which rule decided, in the policy's own words. */
   readonly mode?: string
+  /** Rows that were equally good. */
   readonly tieSet: readonly number[]
+  /** What the picker ordered by, by name, row-aligned. */
   readonly keys?: Readonly<Record<string, readonly number[]>>
 }
 

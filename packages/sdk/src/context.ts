@@ -1,18 +1,27 @@
 import type { WorkerInfo, WorkerRank } from './worker.js'
 
-/** Chained hash of each complete block of the prompt; entry `i` identifies blocks `0..i`. Two halves, borrowed. */
+/**
+ * Chained hash of each complete block of the prompt; entry `i` identifies blocks `0..i`. Two halves of a u64, borrowed. Equal
+ * entries mean an equal prefix where KV reuse is assumed; elsewhere they are random. Not comparable with engine event hashes.
+ */
 export interface PrefixHashes {
+  /** Complete blocks of the prompt; entries past it are left-overs. */
   readonly count: number
+  /** Upper halves. */
   readonly high: Uint32Array
+  /** Lower halves. */
   readonly low: Uint32Array
 }
 
 /** The session that a request belongs to, as its caller described it. */
 export interface SessionContext {
+  /** Caller's id of the session. */
   readonly sessionId: string
+  /** Session that this one was started from, as a sub-agent by its agent. */
   readonly parentSessionId?: string
   /** True = last request, false = the session says it continues, absent = not said. */
   readonly sessionFinal?: boolean
+  /** What caused the request, when said. */
   readonly inputTrigger?: 'user-message' | 'tool-result' | 'other'
   /** Agent headers by name, sorted by name; empty rather than absent. */
   readonly agentHeaders: Readonly<Record<string, readonly string[]>>
@@ -35,6 +44,7 @@ export interface WorkerSelectionContext {
   readonly prefixHashes: PrefixHashes | undefined
   /** Queue class of the request. */
   readonly policyClass: string
+  /** `undefined` without a session. From the caller, unchecked. */
   readonly sessionContext: SessionContext | undefined
   /** Soft binding found by the host; without `dpRank` any rank of the worker. May be missing from the rows. */
   readonly affinityTarget: { readonly workerId: bigint; readonly dpRank?: number } | undefined

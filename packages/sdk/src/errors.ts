@@ -106,17 +106,23 @@ export class CatalogError extends RouterError {
 
 /** One fault of a configuration: where it stands, what was found, what would have been accepted. */
 export interface ConfigIssue {
+  /** What kind of fault it is. */
   readonly code: RouterErrorCode
+  /** One line for people: key, value, what is accepted. */
   readonly message: string
   /** Keys and list positions from the root of the document. */
   readonly path: readonly (string | number)[]
+  /** As it was given; absent for flags, variables and objects. */
   readonly file?: string
   /** 1-based. */
   readonly line?: number
   /** 1-based. */
   readonly column?: number
+  /** The value found; absent when there is none. */
   readonly value?: unknown
+  /** What would have been accepted. */
   readonly accepted?: string
+  /** The accepted name that was probably meant. */
   readonly suggestion?: string
 }
 

@@ -15,7 +15,7 @@ export interface ClassifierDefinition {
   readonly parameters: z.ZodType
 }
 
-/** What the catalog needs of a KV-hint policy. */
+/** What the catalog needs of a KV-hint policy; its run-time contract comes with KV hints. */
 export interface KvHintPolicyDefinition {
   readonly [kvHintPolicyMarker]: true
   readonly contractVersion: number

@@ -4,13 +4,21 @@ import type { WorkerInfo } from './worker.js'
 
 /** How a tracked selection ended, told once when its booking is released. */
 export interface SelectionOutcome {
+  /** Where the request ran. */
   readonly workerId: bigint
+  /** Where the request ran. */
   readonly dpRank: number
+  /** Absent without a session. */
   readonly sessionId?: string
+  /** Tokens. */
   readonly promptTokens: number
+  /** Tokens that the engine found in its cache, when it said so. */
   readonly cachedTokens?: number
+  /** Tokens, when known. */
   readonly outputTokens?: number
+  /** Milliseconds from dispatch; absent when no token came. */
   readonly timeToFirstTokenMs?: number
+  /** How the request ended, as the host calls it. */
   readonly status: string
 }
 
@@ -19,8 +27,11 @@ export interface SelectionOutcome {
  * Hooks run between selections; a throw from one is logged once per code and never reaches a request.
  */
 export interface WorkerSelectionPolicy<C = WorkerCandidates, P = unknown> {
+  /** All must keep a row; called in this order. */
   readonly filters?: readonly WorkerFilter<C>[]
+  /** Their costs are summed in this order. */
   readonly scorers?: readonly WorkerScorer<C>[]
+  /** Exactly one. */
   readonly picker: WorkerPicker<C>
   /** After an accepted patch. Keeps state, recomputes hoisted constants, never throws. Required when `runtime` is not empty. */
   readonly reconfigure?: (parameters: P) => void

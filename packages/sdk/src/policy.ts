@@ -29,6 +29,7 @@ export interface PolicySource<S extends z.ZodType, I extends WorkerInputs> {
   readonly package?: string
   /** Semantic version of the shipping package. */
   readonly version: string
+  /** Required, so that nobody ships an experiment unawares. */
   readonly stability: PolicyStability
   /** Roles that the policy is meant for. Others are allowed, with one warning. */
   readonly roles: readonly WorkerRole[]
@@ -52,7 +53,10 @@ export interface PolicySource<S extends z.ZodType, I extends WorkerInputs> {
   ) => WorkerSelectionPolicy<PolicyView<I>, z.output<S>>
 }
 
-/** A policy as the host and the catalog handle it: types erased, marker and contract version stamped. */
+/**
+ * A policy as the host and the catalog handle it: types erased, marker and contract version stamped, what `PolicySource` may
+ * leave out filled in. The fields mean what they mean there.
+ */
 export interface PolicyDefinition {
   readonly [policyMarker]: true
   readonly contractVersion: number

@@ -1,22 +1,22 @@
 /** Scoring defaults of the router, which policies inherit for parameters that an instance leaves out. All validated. */
 export interface RouterDefaults {
-  /** Finite, >= 0. */
+  /** Credit of a block of the prompt that the device tier holds, against prefill work; finite, >= 0. */
   readonly overlap_score_credit: number
-  /** Finite, >= 0. */
+  /** How fast that credit fades with prefill load above the least loaded row; finite, >= 0, 0 = never. */
   readonly overlap_score_credit_decay: number
-  /** Finite, >= 0. */
+  /** Weight of prefill work against decode blocks; finite, >= 0. */
   readonly prefill_load_scale: number
-  /** Finite, >= 0. */
+  /** Cost of a request in flight, blocks; finite, >= 0. */
   readonly decode_active_request_weight: number
-  /** 0 to 1. */
+  /** Credit of a block on the host-pinned tier; 0 to 1. */
   readonly host_cache_hit_weight: number
-  /** 0 to 1. */
+  /** Credit of a block on disk or the external tier; 0 to 1. */
   readonly disk_cache_hit_weight: number
-  /** 0 to 1; 0 without a shared cache, 0.5 with HiCache. */
+  /** Credit of a block that a shared cache holds; 0 to 1. 0 without a shared cache, 0.5 with HiCache. */
   readonly shared_cache_multiplier: number
-  /** Finite, >= 0. */
+  /** Cost of a block of the prompt that the row would have to compute anew; finite, >= 0. */
   readonly prefix_affinity_weight: number
-  /** Finite, >= 0. */
+  /** Temperature of the pick, relative to the spread of the costs; finite, >= 0, 0 = the lowest cost. */
   readonly router_temperature: number
 }
 

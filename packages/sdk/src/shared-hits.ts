@@ -3,8 +3,11 @@
  * positions. Borrowed for the call. `count` ranges are valid; the arrays may be longer.
  */
 export interface SharedHits {
+  /** Valid ranges. */
   readonly count: number
+  /** First block of each range. */
   readonly starts: Uint32Array
+  /** Block after the last of each range. */
   readonly ends: Uint32Array
 }
 

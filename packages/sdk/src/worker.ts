@@ -11,7 +11,9 @@ export const workerRoles = [
 
 /** Identity of one rank. `workerId` is an unsigned 64-bit integer. */
 export interface WorkerRank {
+  /** u64. */
   readonly workerId: bigint
+  /** Data-parallel rank, u32. */
   readonly dpRank: number
 }
 
@@ -20,28 +22,41 @@ export interface WorkerRank {
  * `undefined` when the worker did not advertise it, and an advertised capacity of 0 reads as `undefined`.
  */
 export interface WorkerInfo {
+  /** u64. */
   readonly workerId: bigint
+  /** What the worker said it serves. */
   readonly role: WorkerRole | undefined
   /** Base URL. */
   readonly endpoint: string | undefined
   /** Tokens per KV block. */
   readonly blockSize: number | undefined
+  /** First rank of the worker; 0 unless advertised. */
   readonly dataParallelStartRank: number
+  /** Number of ranks; 1 unless advertised. */
   readonly dataParallelSize: number
   /** KV blocks per rank. */
   readonly totalKvBlocks: number | undefined
   /** Where `totalKvBlocks` comes from; an engine's number may cover one representative rank or an average. */
   readonly totalKvBlocksProvenance: 'advertised' | 'learned' | undefined
-  /** Tokens. */
+  /** Largest batch of a rank, tokens. */
   readonly maxNumBatchedTokens: number | undefined
+  /** Most sequences that a rank runs at once. */
   readonly maxNumSeqs: number | undefined
+  /** Whether the engine uses the block layout of speculative (EAGLE) decoding. */
   readonly isEagle: boolean | undefined
+  /** Labels that requests may require or prefer; empty when none were advertised. */
   readonly taints: readonly string[]
+  /** Where the worker stands, by kind of domain (`rack`, `zone`, ...); empty when not advertised. */
   readonly topologyDomains: Readonly<Record<string, string>>
+  /** Id that survives restarts of the worker, for placements that should. */
   readonly stableRoutingId: string | undefined
+  /** Id of one life of the engine process. */
   readonly incarnationId: string | undefined
+  /** The engine's own word for its part in KV transfer. */
   readonly kvRole: string | undefined
+  /** Kind of engine, such as `vllm` or `sglang`. */
   readonly engine: string | undefined
+  /** What the worker computes on. */
   readonly deviceKind: 'cpu' | 'accelerator' | undefined
   /** Anything else the worker advertised. */
   readonly extra: Readonly<Record<string, unknown>>
