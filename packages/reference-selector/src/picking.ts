@@ -29,14 +29,21 @@ export function reservoir<T>(
   return best
 }
 
-/** Probability of each cost under the range-normalised softmax. */
+/**
+ * Probability of each cost under the range-normalised softmax. Where spread x temperature is too small for a double, the lowest
+ * costs share everything: the limit, in place of the NaN that the formula would give.
+ */
 export function softmaxProbabilities(costs: readonly number[], temperature: number): number[] {
   const lo = costs.reduce((low, cost) => Math.min(low, cost))
   const hi = costs.reduce((high, cost) => Math.max(high, cost))
   if (lo === hi) return costs.map(() => 1 / costs.length)
   const mag = Number.isFinite(hi - lo) ? 1 : Math.max(Math.abs(lo), Math.abs(hi))
   const k = -1 / ((hi / mag - lo / mag) * temperature)
-  const weights = costs.map((cost) => Math.exp((cost / mag) * k - (lo / mag) * k))
+  const isTooSmall = !Number.isFinite(k) || !Number.isFinite((lo / mag) * k)
+  const weights = costs.map((cost) => {
+    if (isTooSmall) return cost === lo ? 1 : 0
+    return Math.exp((cost / mag) * k - (lo / mag) * k)
+  })
   const sum = weights.reduce((total, weight) => total + weight, 0)
   return weights.map((weight) => weight / sum)
 }

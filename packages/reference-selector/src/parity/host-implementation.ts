@@ -102,7 +102,7 @@ function subjectOf(
       const request = apply(snapshot)
       seen.ranks = seen.costs = undefined
       warnings.length = 0
-      const decided = settle(() => ({ ...selector.select(request) }))
+      const decided = settle(() => copyOf(selector.select(request)))
       const outcome: ParityOutcome = { ...seen, ...decided, warnings: [...warnings] }
       return outcome
     },
@@ -124,6 +124,22 @@ function subjectOf(
       }
       return explanation
     },
+  }
+}
+
+/** The host may keep its result in getters over columns, so every field is read by name. */
+function copyOf(result: ReferenceResult): ReferenceResult {
+  return {
+    workerId: result.workerId,
+    dpRank: result.dpRank,
+    requiredBlocks: result.requiredBlocks,
+    effectiveOverlapBlocks: result.effectiveOverlapBlocks,
+    cachedTokens: result.cachedTokens,
+    maxRawCachedTokens: result.maxRawCachedTokens,
+    selectedRawCachedTokens: result.selectedRawCachedTokens,
+    potentialDecodeBlocks: result.potentialDecodeBlocks,
+    bestOverlapWorker: result.bestOverlapWorker,
+    bestOverlapBlocks: result.bestOverlapBlocks,
   }
 }
 

@@ -1,0 +1,2 @@
+export { type KvCapacityAwareParameters, kvCapacityAwareParameters } from './parameters.js'
+export { kvCapacityAwarePolicy, policies } from './policy.js'

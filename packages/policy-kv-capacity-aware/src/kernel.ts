@@ -1,0 +1,77 @@
+import type { CandidatesFor, WyRand } from '@router/sdk'
+import type { CapacityTerms } from './capacity-terms.js'
+
+type ScoredCandidates = CandidatesFor<readonly ['load', 'preferredTaint']>
+type PickedCandidates = CandidatesFor<readonly ['load', 'capacity']>
+
+/**
+ * `(D + W x n) x m` of each row; a row without a projection has D = n = 0. `O(n)`, allocates nothing.
+ * @param costs row-aligned output, the first `count` entries are written
+ */
+export function scoreRows(terms: CapacityTerms, candidates: ScoredCandidates, costs: Float64Array): void {
+  const { count, load, preferredTaint } = candidates
+  const { isAvailable, decodeCostBlocks, activeRequests } = load
+  const { applies, multiplier } = preferredTaint
+  const { requestWeight } = terms
+  for (let row = 0; row < count; row++) {
+    const isLoadKnown = isAvailable[row] === 1
+    const blocks = isLoadKnown ? decodeCostBlocks[row]! : 0
+    const requests = isLoadKnown ? activeRequests[row]! : 0
+    const cost = blocks + requestWeight * requests
+    costs[row] = applies ? cost * multiplier[row]! : cost
+  }
+}
+
+/**
+ * Row of the lowest `(requests, cost)` among the rows that fit, uniform over exact ties; -1 when none fits. A row fits when
+ * `D <= fraction x capacity`, or when either of the two is unknown (NaN). `O(n)`, allocates nothing.
+ * @param costs row-aligned totals
+ */
+export function pickFitting(
+  terms: CapacityTerms,
+  candidates: PickedCandidates,
+  costs: Float64Array,
+  random: WyRand,
+): number {
+  const { count, canonicalRows, load, capacity } = candidates
+  const { isAvailable, decodeCostBlocks, activeRequests } = load
+  const { totalKvBlocks } = capacity
+  const { fraction, configuredBlocks, prefersFewRequests } = terms
+  let picked = -1
+  let leastRequests = Infinity
+  let leastCost = Infinity
+  let ties = 0
+  for (let index = 0; index < count; index++) {
+    const row = canonicalRows === undefined ? index : canonicalRows[index]!
+    const isLoadKnown = isAvailable[row] === 1
+    const blocks = isLoadKnown ? decodeCostBlocks[row]! : 0
+    const advertised = totalKvBlocks[row]!
+    if (blocks > fraction * (advertised > 0 ? advertised : configuredBlocks)) continue
+    const requests = prefersFewRequests && isLoadKnown ? activeRequests[row]! : 0
+    const cost = costs[row]!
+    if (requests > leastRequests || (requests === leastRequests && cost > leastCost)) continue
+    ties = requests === leastRequests && cost === leastCost ? ties + 1 : 1
+    if (ties === 1 || random.below(ties) === 0) picked = row
+    leastRequests = requests
+    leastCost = cost
+  }
+  return picked
+}
+
+/** Row of the smallest D, uniform over exact ties: the fall-back when no row fits. `O(n)`, allocates nothing. */
+export function pickLeastBlocks(candidates: PickedCandidates, random: WyRand): number {
+  const { count, canonicalRows, load } = candidates
+  const { isAvailable, decodeCostBlocks } = load
+  let picked = -1
+  let leastBlocks = Infinity
+  let ties = 0
+  for (let index = 0; index < count; index++) {
+    const row = canonicalRows === undefined ? index : canonicalRows[index]!
+    const blocks = isAvailable[row] === 1 ? decodeCostBlocks[row]! : 0
+    if (blocks > leastBlocks) continue
+    ties = blocks === leastBlocks ? ties + 1 : 1
+    if (ties === 1 || random.below(ties) === 0) picked = row
+    leastBlocks = blocks
+  }
+  return picked
+}

@@ -1,0 +1,2 @@
+export { type PrefixAffinityParameters, prefixAffinityParameters } from './parameters.js'
+export { policies, prefixAffinityPolicy } from './policy.js'
