@@ -105,9 +105,10 @@ function alternatives(schema: JsonSchema, root: JsonSchema): readonly JsonSchema
   }
   const branches = schema.anyOf ?? schema.oneOf ?? schema.allOf
   if (branches !== undefined) return branches.flatMap((branch) => alternatives(branch, root))
-  return [schema.type]
-    .flat()
-    .flatMap((type) => (type === undefined ? schema : type === 'null' ? [] : { ...schema, type }))
+  if (schema.type === 'null') return []
+  return typeof schema.type === 'object'
+    ? schema.type.flatMap((type) => alternatives({ ...schema, type }, root))
+    : [schema]
 }
 
 function describe(places: readonly JsonSchema[], root: JsonSchema): string {

@@ -1,7 +1,8 @@
 // The only file of this package that touches the file system and loads code.
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve as resolvePath } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CatalogError, ConfigError } from '@router/sdk'
 import { resolve } from 'import-meta-resolve'
 
@@ -71,7 +72,7 @@ function locatePackage(specifier: string, folder: string): string {
     const message = `package '${specifier}' is not found from ${folder}${reason}`
     throw new CatalogError('ROUTER_POLICY_PACKAGE_NOT_FOUND', message, details, { cause })
   }
-  if (url.startsWith('file:')) return url
-  const message = `package '${specifier}' is not found from ${folder}: '${url}' is no installed package`
+  if (url.startsWith('file:') && existsSync(fileURLToPath(url))) return url
+  const message = `package '${specifier}' is not found from ${folder}: there is no module ${url}`
   throw new CatalogError('ROUTER_POLICY_PACKAGE_NOT_FOUND', message, details)
 }

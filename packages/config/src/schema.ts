@@ -66,7 +66,7 @@ const bucket = z.strictObject({
     .int()
     .min(0)
     .meta({ description: 'Uncached prompt tokens from which the bucket applies; the first is 0' }),
-  bucket: name(),
+  bucket: name().meta({ description: 'Name of the bucket' }),
 })
 
 const limit = (what: string) =>
@@ -79,7 +79,7 @@ const threshold = (description: string) => z.number().min(0).nullish().meta({ de
 
 const policyClass = z
   .strictObject({
-    name: name(),
+    name: name().meta({ description: 'Name of the class' }),
     policy_family: name()
       .nullish()
       .meta({ description: 'Matrix form: family of the class, together with cache_bucket' }),

@@ -94,4 +94,21 @@ planner: x
       { message: `the file cannot be ${shown}`, accepted: 'a mapping', line: 1, column: 1 },
     ])
   })
+
+  test.each([
+    ['x: 1', ['x']],
+    ['worker_selection: {decode: default, x: 1}', ['worker_selection', 'x']],
+    ['worker_selection: {instances: [{name: a, type: t, x: 1}]}', ['worker_selection', 'instances', 0, 'x']],
+    ['router: {x: 1}', ['router', 'x']],
+    ['request_classifier: {type: t, x: 1}', ['request_classifier', 'x']],
+    ['models: {m: {x: 1}}', ['models', 'm', 'x']],
+    ['uncached_isl_buckets: [{min_tokens: 0, bucket: b, x: 1}]', ['uncached_isl_buckets', 0, 'x']],
+    ['policy_classes: [{name: a, quantum: 1, x: 1}]', ['policy_classes', 0, 'x']],
+  ])('an unknown key is refused at its level: %s', async (text, path) => {
+    const { code, issues } = await refusal(() => parseRouterPolicy(text))
+    expect(code).toBe('ROUTER_CONFIG_INVALID')
+    expect(issues).toContainEqual(
+      expect.objectContaining({ path, value: 1, message: expect.stringContaining("unknown key 'x'") }),
+    )
+  })
 })

@@ -83,26 +83,27 @@ describe('parameters', () => {
     const text =
       "{a: 0x10, b: 0o17, c: +5, d: 010, e: 1_000, f: 1e3, g: .inf, h: '1', i: true, j: ~, k: [1, x], l: {m: no}, n: !!str 7}"
     expect(parameters(text)).toEqual({
-      ...{
-        a: 16,
-        b: 15,
-        c: 5,
-        d: '010',
-        e: '1_000',
-        f: 1000,
-        g: Infinity,
-        h: '1',
-        i: true,
-        j: null,
-        k: [1, 'x'],
-      },
-      ...{ l: { m: 'no' }, n: '7' },
+      a: 16,
+      b: 15,
+      c: 5,
+      d: '010',
+      e: '1_000',
+      f: 1000,
+      g: Infinity,
+      h: '1',
+      i: true,
+      j: null,
+      k: [1, 'x'],
+      l: { m: 'no' },
+      n: '7',
     })
   })
 
   test('integers are exact up to 2^64 - 1', () => {
     expect(parameters('{a: 9007199254740991, b: 9007199254740993, c: 18446744073709551615}')).toEqual({
-      ...{ a: 9007199254740991, b: 9007199254740993n, c: 18446744073709551615n },
+      a: 9007199254740991,
+      b: 9007199254740993n,
+      c: 18446744073709551615n,
     })
   })
 
@@ -118,7 +119,9 @@ describe('names, types and roles are read as text', () => {
     const yaml =
       'worker_selection: {aggregated: 1.0, prefill: true, decode: 0x10, instances: [{name: 1.0, type: 12}, {name: true, type: null}, {name: 0x10, type: 010}]}'
     expect(parseRouterPolicy(yaml).workerSelection).toEqual({
-      ...{ aggregated: '1.0', prefill: 'true', decode: '0x10' },
+      aggregated: '1.0',
+      prefill: 'true',
+      decode: '0x10',
       instances: [
         { name: '1.0', type: '12' },
         { name: 'true', type: 'null' },
