@@ -24,7 +24,7 @@ export function leavesOf(value: unknown, path: readonly (string | number)[] = []
 const word = new DataView(new ArrayBuffer(8))
 
 /** The next double away from zero. */
-export function nextDouble(value: number): number {
+function nextDouble(value: number): number {
   if (value === 0) return Number.MIN_VALUE
   word.setFloat64(0, value)
   word.setBigUint64(0, word.getBigUint64(0) + 1n)

@@ -77,14 +77,14 @@ function same(
 const word = new DataView(new ArrayBuffer(8))
 
 /** The 64 bits of a double or of a u64, in hexadecimal. */
-export function bits(value: number | bigint): string {
+function bits(value: number | bigint): string {
   if (typeof value === 'number') word.setFloat64(0, value)
   else word.setBigUint64(0, BigInt.asUintN(64, value))
   return `0x${word.getBigUint64(0).toString(16).padStart(16, '0')}`
 }
 
 /** A value as a mismatch prints it. */
-export function show(value: unknown): string {
+function show(value: unknown): string {
   if (typeof value === 'number') return `${Object.is(value, -0) ? '-0' : value} (${bits(value)})`
   if (typeof value === 'bigint') return `${value} (${bits(value)})`
   if (typeof value === 'string' || value === undefined) return String(value)

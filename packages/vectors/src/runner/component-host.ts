@@ -170,7 +170,7 @@ export function factsOf(request: VectorRequest): HandMadeFacts {
 }
 
 /** Decimal u64 as two halves. */
-export function prefixHashesFrom(hashes: readonly string[] | undefined) {
+function prefixHashesFrom(hashes: readonly string[] | undefined) {
   if (hashes === undefined) return undefined
   const words = hashes.map(BigInt)
   return {

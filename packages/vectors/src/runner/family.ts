@@ -61,23 +61,48 @@ export function defineFamily<S extends z.ZodType>(source: FamilySource<S>): Vect
     covers: source.covers,
     evaluate: (line, checks, state) => {
       const parsed = schema.safeParse(line)
-      if (!parsed.success) throw new ShapeError(parsed.error.issues.flatMap((issue) => describeIssue(issue)))
+      if (!parsed.success) throw new ShapeError(describeIssues(parsed.error.issues, line))
       evaluate(parsed.data, checks, state)
     },
   }
 }
 
-function describeIssue(issue: z.core.$ZodIssue): string[] {
+const printedIssues = 4
+
+function describeIssues(issues: readonly z.core.$ZodIssue[], line: RawLine): string[] {
+  const texts = issues.flatMap((issue) => describeIssue(issue, line))
+  const more = texts.length - printedIssues
+  return more > 0 ? [...texts.slice(0, printedIssues), `and ${more} more`] : texts
+}
+
+function describeIssue(issue: z.core.$ZodIssue, line: RawLine): string[] {
   const path = issue.path.map(String).join('.')
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => `unknown field '${path === '' ? key : `${path}.${key}`}'`)
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
-    // The alternative that came furthest says best what is wrong.
+    // The alternative with the fewest faults is the one that was meant.
     const closest = issue.errors.reduce((best, next) => (next.length < best.length ? next : best))
-    return closest.flatMap((inner) =>
-      describeIssue({ ...inner, path: [...issue.path, ...inner.path] } as z.core.$ZodIssue),
-    )
+    return closest.flatMap((inner) => describeIssue({ ...inner, path: [...issue.path, ...inner.path] }, line))
   }
-  return [`${path === '' ? 'line' : path}: ${issue.message}`]
+  const value = valueAt(line, issue.path)
+  if (value === undefined) return [`field '${path}' is missing`]
+  return [`${path}: ${issue.message}, got ${shortened(value)}`]
+}
+
+function valueAt(line: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key],
+    line,
+  )
+}
+
+function shortened(value: unknown): string {
+  const text =
+    typeof value === 'bigint' ? String(value) : (JSON.stringify(value, printBigints) ?? String(value))
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text
+}
+
+function printBigints(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value
 }

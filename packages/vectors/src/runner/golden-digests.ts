@@ -32,7 +32,7 @@ function matrix(name: string, role: string, ofModes: readonly number[], digest: 
 }
 
 /** The sets whose digests are published. */
-export const goldenSets: readonly GoldenSet[] = [
+const goldenSets: readonly GoldenSet[] = [
   matrix(
     'matrix A',
     'prefill',
@@ -64,7 +64,7 @@ export const goldenSets: readonly GoldenSet[] = [
 ]
 
 /** Digest of a set from the picks of the shipped code; `undefined` when the run did not cover all of it. */
-export function digestOf(set: GoldenSet, state: RunState): string | undefined {
+function digestOf(set: GoldenSet, state: RunState): string | undefined {
   const hash = createHash('sha256')
   for (const { prefix, key } of set.lines) {
     const picks = state.cells.get(key)

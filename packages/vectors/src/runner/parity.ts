@@ -65,7 +65,6 @@ export const parityCostsFamily = defineFamily({
             'costs',
             costs,
             rows.map((row) => row.total),
-            { signOfZero: true },
           )
         })
       })

@@ -1,11 +1,12 @@
 import { policies as defaultPolicies } from '@router/policy-default'
 import { policies as capacityPolicies } from '@router/policy-kv-capacity-aware'
+import { policies as affinityPolicies } from '@router/policy-prefix-affinity'
 import { CatalogError, PolicyCatalog, type PolicyDefinition, type ResolvedPolicy } from '@router/sdk'
 import { ShapeError } from './family.js'
 
 /** Every policy that cases may name. A policy package joins by standing here. */
 const catalog = new PolicyCatalog()
-for (const policy of [...defaultPolicies, ...capacityPolicies]) catalog.register(policy)
+for (const policy of [...defaultPolicies, ...affinityPolicies, ...capacityPolicies]) catalog.register(policy)
 
 /** Whether a type or alias is shipped. */
 export function isShipped(type: string): boolean {

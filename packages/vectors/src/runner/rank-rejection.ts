@@ -1,5 +1,5 @@
 import type { SelectionRequest } from '@router/core'
-import { SelectionError } from '@router/sdk'
+import type { SelectionError } from '@router/sdk'
 import type { SelectionLine } from '../shapes/selection.js'
 import type { Checks } from './checks.js'
 import { probePolicy } from './probes.js'

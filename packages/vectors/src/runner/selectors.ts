@@ -59,7 +59,7 @@ const tables = new Map<boolean, WorkerTable>()
 export function emptyTable({ webAssembly }: Kernel): WorkerTable {
   const table = tables.get(webAssembly) ?? new WorkerTable({ webAssembly })
   tables.set(webAssembly, table)
-  for (const worker of [...table.workers]) table.removeWorker(worker.workerId)
+  for (const worker of table.workers) table.removeWorker(worker.workerId)
   table.setAvailableWorkers(undefined)
   return table
 }

@@ -1,16 +1,5 @@
 import { z } from 'zod'
-import {
-  blockSize,
-  caption,
-  count,
-  double,
-  role,
-  rowName,
-  sharedHits,
-  source,
-  tolerance,
-  u64Text,
-} from './common.js'
+import { blockSize, caption, count, double, role, rowName, sharedHits, tolerance, u64Text } from './common.js'
 import { defaultParameters } from './default-family.js'
 import { rejectionReason } from './selection.js'
 
@@ -73,7 +62,6 @@ const costError = z.strictObject({ error: z.literal('NonFiniteCost'), scorerInde
 /** A line of `rust-selection.jsonl`: a whole selection of the default family with everything around it. */
 export const rustSelectionLine = z.strictObject({
   ...caption,
-  source: source,
   role,
   conditionalDisaggregation: z.boolean(),
   /** `hicache` makes an omitted `shared_cache_multiplier` 0.5. */
