@@ -34,6 +34,8 @@ export interface PolicyMemory {
   readonly webAssemblyMemory: WasmMemory | undefined
   /** Reserves zeroed scratch space, rounded up to whole doubles. Call it in `create`, never per selection. */
   readonly allocate: (bytes: number) => ScratchRegion
+  /** Reserves one double per row; grows with the fleet. Call it in `create`. */
+  readonly allocateColumn: () => ScratchRegion
 }
 
 /** Where a policy object serves, and the host services it may use. */

@@ -1,6 +1,7 @@
 import type { CandidateRows } from './candidates.js'
 import type { WorkerPicker } from './components.js'
 import { minimumCostPicker } from './minimum-cost.js'
+import { portableExp } from './portable-exp.js'
 import type { WyRand } from './wyrand.js'
 
 /**
@@ -43,7 +44,7 @@ export function softmaxWeights(
   let sum = 0
   for (let index = 0; index < count; index++) {
     const row = canonicalRows === undefined ? index : canonicalRows[index]!
-    const weight = Math.exp((costs[row]! / magnitude) * scale - shift)
+    const weight = portableExp((costs[row]! / magnitude) * scale - shift)
     weights[row] = weight
     sum += weight
   }
@@ -141,7 +142,7 @@ export function utilityWeights(
   let sum = 0
   for (let index = 0; index < count; index++) {
     const row = canonicalRows === undefined ? index : canonicalRows[index]!
-    const weight = Math.exp((utilities[row]! - max) / temperature)
+    const weight = portableExp((utilities[row]! - max) / temperature)
     weights[row] = weight
     sum += weight
   }

@@ -41,7 +41,7 @@ describe('doc comments', () => {
     const lines = source.split('\n')
     const bare = lines.filter((line, index) => {
       if (!/^export (?:async |abstract )?(?:function|const|class|interface|type) /u.test(line)) return false
-      return !/\*\/$/u.test(lines[index - 1] ?? '')
+      return lines[index - 1]?.endsWith('*/') !== true
     })
     expect(bare).toEqual([])
   })
