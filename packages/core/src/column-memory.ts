@@ -1,9 +1,11 @@
-import type { PolicyMemory, ScratchRegion } from '@router/sdk'
+import type { ScratchRegion } from '@router/sdk'
 import type { WebAssemblyMemory } from './web-assembly.js'
 import { newWebAssemblyMemory } from './web-assembly.js'
 
 type ColumnView = Float64Array | Uint32Array | Uint8Array
-type ColumnType = 'float64' | 'uint32' | 'uint8'
+/** Types of column views. */
+export type ViewOfType = { float64: Float64Array; uint32: Uint32Array; uint8: Uint8Array }
+export type ColumnType = keyof ViewOfType
 
 const bytesPerEntry = { float64: 8, uint32: 4, uint8: 1 } as const
 // Columns of equal size would share their cache sets; a growing stagger keeps a loop over ten of them out of conflicts.
@@ -39,7 +41,7 @@ class Scratch implements ScratchRegion {
  * All columns, costs and scratch space of a worker table and its policies, at offsets of one buffer: a plain loop over such
  * columns is faster than over separate arrays, and a WebAssembly kernel reads them in place.
  */
-export class ColumnMemory implements PolicyMemory {
+export class ColumnMemory {
   readonly webAssemblyMemory: WebAssemblyMemory | undefined
   /** Rows that every column can hold. */
   capacity = 16
@@ -54,13 +56,16 @@ export class ColumnMemory implements PolicyMemory {
   }
 
   /** Adds a zeroed column. Cold: moves every view. */
-  column<T extends ColumnType>(
-    type: T,
-  ): Column<{ float64: Float64Array; uint32: Uint32Array; uint8: Uint8Array }[T]> {
-    const column = new Column(type)
-    this.#columns.push(column)
+  column<T extends ColumnType>(type: T): Column<ViewOfType[T]> {
+    return this.columns([type])[0] as never
+  }
+
+  /** Adds zeroed columns. Cold: moves every view, once. */
+  columns(types: readonly ColumnType[]): readonly Column[] {
+    const added = types.map((type) => new Column(type))
+    this.#columns.push(...added)
     this.#layOut(this.capacity)
-    return column as never
+    return added
   }
 
   /** Reserves zeroed scratch space. Cold: moves every view. */

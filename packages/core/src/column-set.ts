@@ -1,5 +1,5 @@
 import type { CandidateGroups } from '@router/sdk'
-import type { Column, ColumnMemory } from './column-memory.js'
+import type { Column, ColumnMemory, ColumnType, ViewOfType } from './column-memory.js'
 
 /** Columns of each group, by name and type. `identity` is what every component sees. */
 const schema = {
@@ -28,15 +28,14 @@ const schema = {
 export type GroupName = keyof typeof schema
 export const groupNames = Object.keys(schema) as GroupName[]
 
-type ViewOf = { float64: Float64Array; uint32: Uint32Array; uint8: Uint8Array }
 type GroupColumns<G extends GroupName> = {
-  readonly [K in keyof (typeof schema)[G]]: Column<ViewOf[(typeof schema)[G][K] & keyof ViewOf]>
+  readonly [K in keyof (typeof schema)[G]]: Column<ViewOfType[(typeof schema)[G][K] & keyof ViewOfType]>
 }
 
 /** The column views of one group, re-pointed in place when the memory moves. */
 export type GroupView<G extends GroupName> = G extends keyof CandidateGroups
   ? { -readonly [K in keyof CandidateGroups[G]]: CandidateGroups[G][K] }
-  : { -readonly [K in keyof GroupColumns<G>]: ViewOf[(typeof schema)[G][K] & keyof ViewOf] }
+  : { -readonly [K in keyof GroupColumns<G>]: ViewOfType[(typeof schema)[G][K] & keyof ViewOfType] }
 
 /** One set of row-aligned columns: the worker table's own, or the gathered rows of a selection. */
 export class ColumnSet {
@@ -50,11 +49,11 @@ export class ColumnSet {
     this.#memory = memory
     const columns: Record<string, Record<string, Column>> = {}
     const views: Record<string, object> = {}
+    const types = groups.flatMap((group) => Object.values(schema[group]) as ColumnType[])
+    const added = memory.columns(types)
+    let next = 0
     for (const group of groups) {
-      const entries = Object.entries(schema[group]).map(
-        ([name, type]) => [name, memory.column(type)] as const,
-      )
-      columns[group] = Object.fromEntries(entries)
+      columns[group] = Object.fromEntries(Object.keys(schema[group]).map((name) => [name, added[next++]!]))
       // The flags exist from the start, so that the shape of a view never changes.
       views[group] =
         group === 'cache'
@@ -78,12 +77,17 @@ export class ColumnSet {
     }
   }
 
-  columns(group: GroupName): readonly Column[] {
+  /** Groups that this set holds. */
+  names(): readonly GroupName[] {
+    return groupNames.filter((group) => this.groups[group] !== undefined)
+  }
+
+  columnsOf(group: GroupName): readonly Column[] {
     return Object.values(this.groups[group] ?? {}) as Column[]
   }
 
   all(): readonly Column[] {
-    return groupNames.flatMap((group) => this.columns(group))
+    return groupNames.flatMap((group) => this.columnsOf(group))
   }
 
   release(): void {

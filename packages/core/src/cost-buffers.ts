@@ -1,4 +1,5 @@
 import type { Column } from './column-memory.js'
+import type { Tiers } from './host-loops.js'
 import type { WorkerTable } from './worker-table.js'
 
 /** The cost buffers of one selector: what a scorer writes, and the totals. */
@@ -37,5 +38,11 @@ export class CostBuffers {
   /** Adds what a scorer wrote and makes it NaN again; first row whose total is not finite, or -1. */
   add(count: number, isFirst: boolean): number {
     return this.#table.loops.accumulate(this.contributions, this.totals, count, isFirst)
+  }
+
+  /** `add` for the first scorer, and `maximumReuse` in the same pass. */
+  addFirstWithReuse(count: number, tiers: Tiers): number {
+    const { contributions, totals, maximumReuse } = this
+    return this.#table.loops.accumulateWithReuse(contributions, totals, count, tiers, maximumReuse)
   }
 }

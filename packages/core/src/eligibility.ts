@@ -15,10 +15,16 @@ export type RankRejection =
 
 const noTaints: readonly string[] = []
 
+/** Rows lie in the table's own columns, in its dense columns of eligible ranks, or must be gathered. */
+export const wholeTable = 0
+export const eligibleRanks = 1
+export const gatheredRows = 2
+export type Stage = typeof wholeTable | typeof eligibleRanks | typeof gatheredRows
+
 /** The eligible rows of one request: the whole table, or a list of its rows. */
 export class Eligibility {
-  /** True = every row of the table is eligible; `list` then says nothing. */
-  isWholeTable = false
+  /** Which columns hold the eligible rows. */
+  stage: Stage = wholeTable
   count = 0
   /** The eligible rows, of this request alone or of every request that constrains nothing. */
   list: RowList
@@ -32,19 +38,15 @@ export class Eligibility {
   #affinityWorker = -1
   #affinityRow = -1
   readonly #ownList: RowList
-  // The table's own flags change rarely: their rows are listed once a version.
-  readonly #baseList: RowList
-  #baseVersion = -1
 
   constructor(table: WorkerTable) {
     this.#table = table
     this.#ownList = new RowList(table.memory)
-    this.#baseList = new RowList(table.memory)
     this.list = this.#ownList
   }
 
   columns(): readonly Column[] {
-    return [...this.#ownList.columns(), ...this.#baseList.columns()]
+    return this.#ownList.columns()
   }
 
   /**
@@ -58,11 +60,16 @@ export class Eligibility {
       return
     }
     const constrains = this.#hasAllowlist || this.#requiredCount > 0 || this.#affinityWorker >= 0
-    this.list = constrains ? this.#ownList : this.#baseList
-    if (constrains || this.#baseVersion !== this.#table.flagsVersion) this.#listRows(this.list)
-    if (!constrains) this.#baseVersion = this.#table.flagsVersion
+    if (constrains) this.#listRows()
+    else this.#takeEligible()
     this.count = this.list.count
-    this.isWholeTable = this.count === this.#table.count
+  }
+
+  #takeEligible(): void {
+    const { eligible } = this.#table
+    eligible.refresh()
+    this.list = eligible.list
+    this.stage = eligible.isWholeTable ? wholeTable : eligibleRanks
   }
 
   /** Reason why no row was enumerated: only overload stands in the way, or nothing is compatible. */
@@ -174,10 +181,13 @@ export class Eligibility {
     this.list.clear()
     this.list.push(row)
     this.count = 1
-    this.isWholeTable = this.#table.count === 1
+    this.stage = gatheredRows
   }
 
-  #listRows(list: RowList): void {
+  #listRows(): void {
+    this.list = this.#ownList
+    this.stage = gatheredRows
+    const { list } = this
     const table = this.#table
     const overloaded = table.overloaded.view
     list.clear()

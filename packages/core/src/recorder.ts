@@ -2,7 +2,6 @@ import type { PickExplanation, SelectionError, WorkerRank } from '@router/sdk'
 import type { Eligibility } from './eligibility.js'
 import type { RankExplanation, SelectionExplanation } from './explanation.js'
 import type { SelectionRequest, SelectionResult } from './request.js'
-import type { RowList } from './row-list.js'
 import type { WorkerTable } from './worker-table.js'
 
 /** Collects what `explain` shows while a selection runs. Rows are rows of the table. */
@@ -23,9 +22,10 @@ export class Recorder {
     this.#filters.set(tableRow, filter)
   }
 
-  kept(list: RowList | undefined, count: number, multipliers: Float64Array | undefined): void {
-    this.#kept = Array.from({ length: count }, (_, row) => (list === undefined ? row : list.rows.view[row]!))
-    this.#multipliers = multipliers?.slice(0, count)
+  /** @param tableRows rows that were kept, by current row */
+  kept(tableRows: number[], multipliers: Float64Array | undefined): void {
+    this.#kept = tableRows
+    this.#multipliers = multipliers?.slice(0, tableRows.length)
   }
 
   contributed(scorer: string, costs: Float64Array): void {

@@ -16,8 +16,8 @@ export class RowGather {
   constructor(table: WorkerTable, target: ColumnSet, groups: readonly GroupName[]) {
     this.#table = table
     this.#target = target
-    this.#sources = groups.flatMap((group) => table.columns.columns(group))
-    this.#targets = groups.flatMap((group) => target.columns(group))
+    this.#sources = groups.flatMap((group) => table.columns.columnsOf(group))
+    this.#targets = groups.flatMap((group) => target.columnsOf(group))
   }
 
   gather(list: RowList): void {
@@ -30,7 +30,7 @@ export class RowGather {
       else loops.gather(list.rows, list.count, source, target)
     }
     const { cache, load } = this.#target.views
-    const { unknownCaches, unknownLoads } = this.#table
+    const { unknownCaches, unknownLoads } = this.#table.columns
     if (load !== undefined) load.allAvailable = unknownLoads === 0 || allOnes(load.isAvailable, list.count)
     if (cache !== undefined)
       cache.allAvailable = unknownCaches === 0 || allOnes(cache.isAvailable, list.count)

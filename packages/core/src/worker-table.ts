@@ -1,23 +1,11 @@
 import { RouterError, type WorkerInfo } from '@router/sdk'
 import { type Column, ColumnMemory } from './column-memory.js'
-import { ColumnSet, type GroupName } from './column-set.js'
+import { EligibleRanks } from './eligible-ranks.js'
 import { type HostLoops, hostLoopsFor } from './host-loops.js'
+import { RankColumns } from './rank-columns.js'
+import { SlotRegistry } from './slot-registry.js'
 import { TaintIndex } from './taint-index.js'
 import { type WorkerRecord, workerInfoFrom } from './worker-record.js'
-
-const storedGroups: readonly GroupName[] = [
-  'identity',
-  'cache',
-  'load',
-  'capacity',
-  'occupancy',
-  'prefillTime',
-]
-
-interface WorkerEntry {
-  info: WorkerInfo
-  slots: readonly number[]
-}
 
 /**
  * The ranks of one routing partition and role as struct of arrays. *Rows* are positions in the columns, always in canonical
@@ -26,12 +14,13 @@ interface WorkerEntry {
 export class WorkerTable {
   readonly memory: ColumnMemory
   readonly loops: HostLoops
-  readonly columns: ColumnSet
+  /** Every known rank. */
+  readonly columns: RankColumns
   readonly taints = new TaintIndex()
+  /** The ranks that are available and not overloaded, kept dense beside `columns`. */
+  readonly eligible: EligibleRanks
   /** Bumped when workers joined, left or changed. */
   workersVersion = 0
-  /** Bumped when a worker or rank became, or stopped being, available or overloaded. */
-  flagsVersion = 0
   /** Rows of the table. */
   count = 0
   rowOfSlot = new Int32Array(16).fill(-1)
@@ -43,24 +32,22 @@ export class WorkerTable {
   available = new Uint8Array(16)
   /** 1 = overloaded, by row. */
   readonly overloaded: Column<Uint8Array>
-  readonly #touched: Column<Uint8Array>
-  #entries: WorkerEntry[] = []
-  #workers: WorkerInfo[] = []
-  #freeSlots: number[] = []
-  #slots = 0
+  readonly #written: Column<Uint8Array>
+  readonly #slots = new SlotRegistry()
+  #workers: readonly WorkerInfo[] = []
   #availableIds: ReadonlySet<bigint> | undefined
-  #touchedSlots: number[] = []
-  #unknownLoads = 0
-  #unknownCaches = 0
-  #unsettled = false
+  // Rows with an overlap to clear; a row is listed once.
+  #writtenSlots: number[] = []
+  #isSettled = true
 
   /** @param options `webAssembly: false` keeps the columns in a plain buffer, and every loop in JavaScript. */
   constructor(options: { readonly webAssembly?: boolean } = {}) {
     this.memory = new ColumnMemory(options.webAssembly ?? true)
     this.loops = hostLoopsFor(this.memory.webAssemblyMemory)
-    this.columns = new ColumnSet(this.memory, storedGroups)
+    this.columns = new RankColumns(this.memory)
     this.overloaded = this.memory.column('uint8')
-    this.#touched = this.memory.column('uint8')
+    this.#written = this.memory.column('uint8')
+    this.eligible = new EligibleRanks(this)
   }
 
   /** Every worker, ascending by id. */
@@ -75,49 +62,28 @@ export class WorkerTable {
     return this.count
   }
 
-  /** Rows without a load projection. */
-  get unknownLoads(): number {
-    return this.#unknownLoads
-  }
-
-  /** Rows whose cache state is unknown. */
-  get unknownCaches(): number {
-    return this.#unknownCaches
-  }
-
   /** Adds a worker or replaces what is known of it; ranks that stay keep their slot and columns. Error: `ROUTER_BAD_REQUEST`. */
   upsertWorker(record: WorkerRecord): void {
-    const info = workerInfoFrom(record)
-    const index = this.#search(info.workerId)
-    const known = this.#entries[index]?.info.workerId === info.workerId ? this.#entries[index] : undefined
-    const { dataParallelStartRank: start, dataParallelSize: size } = info
-    const slots = Array.from({ length: size }, (_, offset) => {
-      const kept = known?.slots[start + offset - known.info.dataParallelStartRank]
-      return kept ?? this.#newSlot()
-    })
-    for (const slot of known?.slots ?? []) if (!slots.includes(slot)) this.#dropSlot(slot)
-    if (known === undefined) this.#entries.splice(index, 0, { info, slots })
-    else Object.assign(known, { info, slots })
-    this.#unsettled = true
-    this.workersVersion++
+    const { added, dropped } = this.#slots.upsert(workerInfoFrom(record))
+    if (this.#slots.size > this.rowOfSlot.length) this.rowOfSlot = grown(this.rowOfSlot, this.#slots.size)
+    this.#forget(dropped)
+    this.#forget(added)
+    this.#unsettle()
   }
 
   /** Forgets a worker and everything of its ranks; false when it was unknown. */
   removeWorker(workerId: bigint): boolean {
-    const index = this.#search(workerId)
-    const entry = this.#entries[index]
-    if (entry?.info.workerId !== workerId) return false
-    for (const slot of entry.slots) this.#dropSlot(slot)
-    this.#entries.splice(index, 1)
-    this.#unsettled = true
-    this.workersVersion++
+    const slots = this.#slots.remove(workerId)
+    if (slots === undefined) return false
+    this.#forget(slots)
+    this.#unsettle()
     return true
   }
 
   /** The authoritative inclusion set; `undefined` = no source, empty = nothing routable. */
   setAvailableWorkers(ids: readonly bigint[] | undefined): void {
-    this.#availableIds = ids === undefined ? undefined : new Set(ids)
     this.settle()
+    this.#availableIds = ids === undefined ? undefined : new Set(ids)
     this.#refreshAvailability()
   }
 
@@ -131,7 +97,7 @@ export class WorkerTable {
       const first = this.firstRowOfWorker[worker]!
       this.overloaded.view.fill(1, first, first + this.#workers[worker]!.dataParallelSize)
     }
-    this.flagsVersion++
+    this.eligible.invalidate()
   }
 
   setOverloaded(slot: number, overloaded: boolean): void {
@@ -139,7 +105,7 @@ export class WorkerTable {
     const flag = overloaded ? 1 : 0
     if (this.overloaded.view[row] === flag) return
     this.overloaded.view[row] = flag
-    this.flagsVersion++
+    this.eligible.invalidate()
   }
 
   /** Slot of a rank, -1 when it is not in the table. `O(log workers)`, allocates nothing. */
@@ -159,27 +125,25 @@ export class WorkerTable {
   /** Index into `workers`, -1 when unknown. */
   workerIndexOf(workerId: bigint): number {
     this.settle()
-    const index = this.#search(workerId)
+    const index = this.#slots.search(workerId)
     return this.#workers[index]?.workerId === workerId ? index : -1
   }
 
   /** Load of a rank, projected for the next selection. Tokens, blocks (this request included), count; all finite. */
   setLoad(slot: number, activePrefillTokens: number, decodeCostBlocks: number, activeRequests: number): void {
     const row = this.#row(slot)
-    const load = this.columns.views.load!
-    checkFinite('load', activePrefillTokens + decodeCostBlocks + activeRequests)
-    if (load.isAvailable[row] === 0) this.#unknownLoads--
-    load.isAvailable[row] = 1
-    load.activePrefillTokens[row] = activePrefillTokens
-    load.decodeCostBlocks[row] = decodeCostBlocks
-    load.activeRequests[row] = activeRequests
+    this.columns.writeLoad(row, activePrefillTokens, decodeCostBlocks, activeRequests)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0)
+      this.eligible.columns.writeLoad(dense, activePrefillTokens, decodeCostBlocks, activeRequests)
   }
 
   /** No projection for this rank, as at the start. */
   clearLoad(slot: number): void {
     const row = this.#row(slot)
-    if (this.columns.views.load!.isAvailable[row] === 1) this.#unknownLoads++
-    this.#writeUnknownLoad(row)
+    this.columns.writeUnknownLoad(row)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0) this.eligible.columns.writeUnknownLoad(dense)
   }
 
   /** Overlap of the next request with a rank. Blocks per tier, estimate in blocks and tokens; all finite. */
@@ -192,82 +156,111 @@ export class WorkerTable {
     estimateTokens: number,
   ): void {
     const row = this.#row(slot)
-    checkFinite('overlap', device + host + disk + estimateBlocks + estimateTokens)
-    if (this.columns.views.cache!.isAvailable[row] === 0) this.#unknownCaches--
-    this.#touch(slot, row)
-    this.#writeOverlap(row, 1, device, host, disk, estimateBlocks, estimateTokens)
+    this.#noteWritten(slot, row)
+    this.columns.writeOverlap(row, device, host, disk, estimateBlocks, estimateTokens)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0)
+      this.eligible.columns.writeOverlap(dense, device, host, disk, estimateBlocks, estimateTokens)
   }
 
   /** The cache state of this rank is unknown (events on, source never delivered), until `setOverlap` or `clearOverlaps`. */
   setCacheUnknown(slot: number): void {
     const row = this.#row(slot)
-    if (this.columns.views.cache!.isAvailable[row] === 1) this.#unknownCaches++
-    this.#touch(slot, row)
-    this.#writeOverlap(row, 0, Number.NaN, Number.NaN, Number.NaN, Number.NaN, Number.NaN)
+    this.#noteWritten(slot, row)
+    this.columns.writeUnknownCache(row)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0) this.eligible.columns.writeUnknownCache(dense)
   }
 
   /** Back to "cold" everywhere. Clears only what was written. */
   clearOverlaps(): void {
     this.settle()
-    for (const slot of this.#touchedSlots) {
-      const row = this.rowOfSlot[slot]!
-      if (row < 0 || this.#touched.view[row] === 0) continue
-      this.#touched.view[row] = 0
-      this.#writeOverlap(row, 1, 0, 0, 0, 0, 0)
+    for (let index = 0; index < this.#writtenSlots.length; index++) {
+      const row = this.rowOfSlot[this.#writtenSlots[index]!]!
+      this.#written.view[row] = 0
+      this.columns.writeOverlap(row, 0, 0, 0, 0, 0)
+      const dense = this.eligible.rowOf(row)
+      if (dense >= 0) this.eligible.columns.writeOverlap(dense, 0, 0, 0, 0, 0)
     }
-    this.#touchedSlots.length = 0
-    this.#unknownCaches = 0
+    this.#writtenSlots.length = 0
   }
 
   /** Host reservations of a rank, and encoder-cache entries of the next request on its worker. */
   setOccupancy(slot: number, reservations: number, cacheHits: number): void {
     const row = this.#row(slot)
-    this.columns.views.occupancy!.reservations[row] = reservations
-    this.columns.views.occupancy!.cacheHits[row] = cacheHits
+    this.columns.writeOccupancy(row, reservations, cacheHits)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0) this.eligible.columns.writeOccupancy(dense, reservations, cacheHits)
   }
 
   /** Modelled prefill backlog of a rank, milliseconds; NaN = unknown, as at the start. */
   setPrefillBacklog(slot: number, backlogMs: number): void {
-    this.columns.views.prefillTime!.backlogMs[this.#row(slot)] = backlogMs
+    const row = this.#row(slot)
+    this.columns.writePrefillBacklog(row, backlogMs)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0) this.eligible.columns.writePrefillBacklog(dense, backlogMs)
   }
 
   /** Applies pending changes of workers. Cheap when there are none. */
   settle(): void {
-    if (this.#unsettled) this.#settle()
+    if (!this.#isSettled) this.#settle()
   }
 
-  /** Columns that follow a rank when rows move. */
-  #movingColumns(): Column[] {
-    return [...this.columns.all(), this.overloaded, this.#touched]
+  #unsettle(): void {
+    this.#isSettled = false
+    this.workersVersion++
   }
 
   #settle(): void {
-    this.#unsettled = false
-    const count = this.#entries.reduce((sum, entry) => sum + entry.slots.length, 0)
+    this.#isSettled = true
+    const { entries } = this.#slots
+    const count = entries.reduce((sum, entry) => sum + entry.slots.length, 0)
     this.memory.reserve(count)
+    if (count > this.slotOfRow.length) {
+      this.slotOfRow = grown(this.slotOfRow, count)
+      this.workerOfRow = grown(this.workerOfRow, count)
+    }
+    if (entries.length > this.firstRowOfWorker.length) {
+      this.firstRowOfWorker = grown(this.firstRowOfWorker, entries.length)
+    }
+    this.#workers = entries.map((entry) => entry.info)
     const oldRows = new Int32Array(count)
-    this.#growIndexes(count)
-    this.#workers = this.#entries.map((entry) => entry.info)
     let row = 0
-    for (const [worker, entry] of this.#entries.entries()) {
+    for (const [worker, { slots }] of entries.entries()) {
       this.firstRowOfWorker[worker] = row
-      for (const slot of entry.slots) {
+      for (const slot of slots) {
         oldRows[row] = this.rowOfSlot[slot]!
         this.rowOfSlot[slot] = row
         this.slotOfRow[row] = slot
         this.workerOfRow[row++] = worker
       }
     }
-    for (const column of this.#movingColumns()) {
+    for (const column of [...this.columns.all(), this.overloaded, this.#written]) {
       const old = column.view.slice(0, this.count)
       for (let to = 0; to < count; to++) column.view[to] = oldRows[to]! < 0 ? 0 : old[oldRows[to]!]!
     }
     this.count = count
     for (let to = 0; to < count; to++) this.#describe(to, oldRows[to]! < 0)
-    this.#unknownLoads = countZeros(this.columns.views.load!.isAvailable, count)
-    this.#unknownCaches = countZeros(this.columns.views.cache!.isAvailable, count)
+    this.columns.recount(count)
     this.taints.rebuild(this.#workers)
     this.#refreshAvailability()
+  }
+
+  /** Fills what follows from the worker's record, and the initial state of a new row. */
+  #describe(row: number, isNew: boolean): void {
+    const worker = this.workerOfRow[row]!
+    const info = this.#workers[worker]!
+    const { identity, capacity, occupancy } = this.columns.views
+    identity!.workerIdHigh[row] = Number(info.workerId >> 32n)
+    identity!.workerIdLow[row] = Number(info.workerId & 0xffff_ffffn)
+    identity!.dpRank[row] = info.dataParallelStartRank + row - this.firstRowOfWorker[worker]!
+    capacity!.totalKvBlocks[row] = info.totalKvBlocks ?? Number.NaN
+    capacity!.maxNumBatchedTokens[row] = info.maxNumBatchedTokens ?? Number.NaN
+    occupancy!.deviceKind[row] = info.deviceKind === 'cpu' ? 1 : 0
+    if (!isNew) return
+    this.columns.writeUnknownLoad(row)
+    this.columns.writeOverlap(row, 0, 0, 0, 0, 0)
+    this.columns.writePrefillBacklog(row, Number.NaN)
   }
 
   #refreshAvailability(): void {
@@ -277,53 +270,21 @@ export class WorkerTable {
     for (const [worker, { workerId }] of this.#workers.entries()) {
       this.available[worker] = ids === undefined || ids.has(workerId) ? 1 : 0
     }
-    this.flagsVersion++
+    this.eligible.invalidate()
   }
 
-  /** Fills what follows from the worker's record, and the initial state of a new row. */
-  #describe(row: number, isNew: boolean): void {
-    const info = this.#workers[this.workerOfRow[row]!]!
-    const { identity, capacity, occupancy, prefillTime } = this.columns.views
-    identity!.workerIdHigh[row] = Number(info.workerId >> 32n)
-    identity!.workerIdLow[row] = Number(info.workerId & 0xffff_ffffn)
-    identity!.dpRank[row] = info.dataParallelStartRank + row - this.firstRowOfWorker[this.workerOfRow[row]!]!
-    capacity!.totalKvBlocks[row] = info.totalKvBlocks ?? Number.NaN
-    capacity!.maxNumBatchedTokens[row] = info.maxNumBatchedTokens ?? Number.NaN
-    occupancy!.deviceKind[row] = info.deviceKind === 'cpu' ? 1 : 0
-    if (!isNew) return
-    this.#writeUnknownLoad(row)
-    this.#writeOverlap(row, 1, 0, 0, 0, 0, 0)
-    prefillTime!.backlogMs[row] = Number.NaN
+  #noteWritten(slot: number, row: number): void {
+    if (this.#written.view[row] === 1) return
+    this.#written.view[row] = 1
+    this.#writtenSlots.push(slot)
   }
 
-  #writeUnknownLoad(row: number): void {
-    const load = this.columns.views.load!
-    load.isAvailable[row] = 0
-    load.activePrefillTokens[row] = load.decodeCostBlocks[row] = load.activeRequests[row] = Number.NaN
-  }
-
-  #writeOverlap(
-    row: number,
-    isAvailable: number,
-    device: number,
-    host: number,
-    disk: number,
-    estimateBlocks: number,
-    estimateTokens: number,
-  ): void {
-    const cache = this.columns.views.cache!
-    cache.isAvailable[row] = isAvailable
-    cache.deviceOverlapBlocks[row] = device
-    cache.hostOverlapBlocks[row] = host
-    cache.diskOverlapBlocks[row] = disk
-    cache.estimateBlocks[row] = estimateBlocks
-    cache.estimateTokens[row] = estimateTokens
-  }
-
-  #touch(slot: number, row: number): void {
-    if (this.#touched.view[row] === 1) return
-    this.#touched.view[row] = 1
-    this.#touchedSlots.push(slot)
+  /** These slots stand for no row any more, or not yet. */
+  #forget(slots: readonly number[]): void {
+    if (slots.length === 0) return
+    for (const slot of slots) this.rowOfSlot[slot] = -1
+    const gone = new Set(slots)
+    this.#writtenSlots = this.#writtenSlots.filter((slot) => !gone.has(slot))
   }
 
   #row(slot: number): number {
@@ -332,56 +293,10 @@ export class WorkerTable {
     if (row >= 0) return row
     throw new RouterError('ROUTER_BAD_REQUEST', `slot ${slot} names no rank of the worker table`, { slot })
   }
-
-  #newSlot(): number {
-    const slot = this.#freeSlots.pop() ?? this.#slots++
-    if (slot >= this.rowOfSlot.length) this.rowOfSlot = grown(this.rowOfSlot, slot + 1)
-    this.rowOfSlot[slot] = -1
-    return slot
-  }
-
-  #dropSlot(slot: number): void {
-    this.rowOfSlot[slot] = -1
-    this.#freeSlots.push(slot)
-    this.#touchedSlots = this.#touchedSlots.filter((touched) => touched !== slot)
-  }
-
-  #growIndexes(rows: number): void {
-    if (rows > this.slotOfRow.length) {
-      this.slotOfRow = grown(this.slotOfRow, rows)
-      this.workerOfRow = grown(this.workerOfRow, rows)
-    }
-    if (this.#entries.length > this.firstRowOfWorker.length) {
-      this.firstRowOfWorker = grown(this.firstRowOfWorker, this.#entries.length)
-    }
-  }
-
-  /** Position of the first worker with an id not below `workerId`. */
-  #search(workerId: bigint): number {
-    let low = 0
-    let high = this.#entries.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (this.#entries[middle]!.info.workerId < workerId) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
 }
 
 function grown(array: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(Math.max(length, array.length * 2)).fill(-1)
   larger.set(array)
   return larger
-}
-
-function countZeros(column: Uint8Array, count: number): number {
-  let zeros = 0
-  for (let row = 0; row < count; row++) if (column[row] === 0) zeros++
-  return zeros
-}
-
-function checkFinite(what: string, sum: number): void {
-  if (sum - sum === 0) return
-  throw new RouterError('ROUTER_BAD_REQUEST', `${what} values must be finite; leave unknown ones out`, {})
 }

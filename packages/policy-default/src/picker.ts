@@ -19,14 +19,16 @@ export function defaultPicker(
     pick: (context, candidates, costs) => {
       if (context.pinnedWorker !== undefined) return 0
       const { count, canonicalRows } = candidates
-      if (settings.temperature === 0) {
-        if (simd !== undefined && canonicalRows === undefined && simd.canRead(costs)) {
-          return simd.pickMinimum(costs, count, random)
-        }
+      const { temperature } = settings
+      const isForKernel = simd !== undefined && canonicalRows === undefined && simd.canRead(costs)
+      if (temperature === 0) {
+        if (isForKernel) return simd.pickMinimum(costs, count, random)
         return pickMinimumCost(costs, count, canonicalRows, random)
       }
+      const row = isForKernel ? simd.pickSoftmax(count, temperature, random) : -1
+      if (row >= 0) return row
       if (weights.length < count) weights = new Float64Array(costs.length)
-      return pickSoftmax(costs, count, canonicalRows, settings.temperature, weights, random)
+      return pickSoftmax(costs, count, canonicalRows, temperature, weights, random)
     }
   }
 }

@@ -124,3 +124,92 @@ export function nextGroupAtMost(costs: usize, from: i32, count: i32, best: usize
   }
   return groups
 }
+
+/** Writes the lowest cost to `out` and the highest to `out + 8`; `count` >= 1. */
+export function extremes(costs: usize, count: i32, out: usize): void {
+  let low = v128.load64_splat(costs)
+  let high = low
+  const end = <usize>(count & ~1) << 3
+  let at: usize = 0
+  for (; at < end; at += 16) {
+    const pair = v128.load(costs + at)
+    low = f64x2.pmin(low, pair)
+    high = f64x2.pmax(high, pair)
+  }
+  if ((count & 1) != 0) {
+    const last = v128.load64_splat(costs + at)
+    low = f64x2.pmin(low, last)
+    high = f64x2.pmax(high, last)
+  }
+  const low1 = f64x2.extract_lane(low, 1)
+  const high1 = f64x2.extract_lane(high, 1)
+  store<f64>(out, low1 < f64x2.extract_lane(low, 0) ? low1 : f64x2.extract_lane(low, 0))
+  store<f64>(out, high1 > f64x2.extract_lane(high, 0) ? high1 : f64x2.extract_lane(high, 0), 8)
+}
+
+/** e to the power x for x <= 0, the bits of the SDK's portableExp: fdlibm 5.3, e_exp.c. */
+@inline
+function expNonPositive(x: v128): v128 {
+  const reduces = f64x2.le(x, f64x2.splat(-0.3465735912322998))
+  const steps = f64x2.sub(f64x2.mul(f64x2.splat(1.44269504088896338700), x), f64x2.splat(0.5))
+  const k = i32x4.trunc_sat_f64x2_s_zero(v128.and(steps, reduces))
+  const kAsDouble = f64x2.convert_low_i32x4_s(k)
+  const high = f64x2.sub(x, f64x2.mul(kAsDouble, f64x2.splat(6.93147180369123816490e-1)))
+  const low = f64x2.mul(kAsDouble, f64x2.splat(1.90821492927058770002e-10))
+  const r = f64x2.sub(high, low)
+  const t = f64x2.mul(r, r)
+  let p = f64x2.add(f64x2.splat(-1.65339022054652515390e-6), f64x2.mul(t, f64x2.splat(4.13813679705723846039e-8)))
+  p = f64x2.add(f64x2.splat(6.61375632143793436117e-5), f64x2.mul(t, p))
+  p = f64x2.add(f64x2.splat(-2.77777777770155933842e-3), f64x2.mul(t, p))
+  p = f64x2.add(f64x2.splat(1.66666666666666019037e-1), f64x2.mul(t, p))
+  const c = f64x2.sub(r, f64x2.mul(t, p))
+  const quotient = f64x2.div(f64x2.mul(r, c), f64x2.sub(f64x2.splat(2), c))
+  const y = f64x2.sub(f64x2.splat(1), f64x2.sub(f64x2.sub(low, quotient), high))
+  // Below 2^-1021 the scale is applied in two steps.
+  const wide = i64x2.extend_low_i32x4_s(k)
+  const isDeep = i64x2.lt_s(wide, i64x2.splat(-1021))
+  const exponent = i64x2.add(wide, v128.bitselect(i64x2.splat(2023), i64x2.splat(1023), isDeep))
+  const scaled = f64x2.mul(y, i64x2.shl(exponent, 52))
+  const deep = f64x2.mul(scaled, f64x2.splat(9.332636185032189e-302))
+  let result = v128.bitselect(deep, scaled, isDeep)
+  result = v128.andnot(result, f64x2.lt(x, f64x2.splat(-745.1332191019411)))
+  const isTiny = f64x2.gt(x, f64x2.splat(-3.725290298461914e-9))
+  return v128.bitselect(f64x2.add(f64x2.splat(1), x), result, isTiny)
+}
+
+/** weights = exp(costs x scale - shift); the sum in row order to `out`. params: 0 scale, 1 shift. */
+export function exponentials(params: usize, costs: usize, count: i32, weights: usize, out: usize): void {
+  const scale = v128.load64_splat(params)
+  const shift = v128.load64_splat(params, 8)
+  const end = <usize>(count & ~1) << 3
+  let sum: f64 = 0
+  let at: usize = 0
+  for (; at < end; at += 16) {
+    const pair = expNonPositive(f64x2.sub(f64x2.mul(v128.load(costs + at), scale), shift))
+    v128.store(weights + at, pair)
+    sum += f64x2.extract_lane(pair, 0)
+    sum += f64x2.extract_lane(pair, 1)
+  }
+  if ((count & 1) != 0) {
+    const last = expNonPositive(f64x2.sub(f64x2.mul(v128.load64_splat(costs + at), scale), shift))
+    store<f64>(weights + at, f64x2.extract_lane(last, 0))
+    sum += f64x2.extract_lane(last, 0)
+  }
+  store<f64>(out, sum)
+}
+
+/** First row whose cumulative weight / sum reaches the uniform, else the last. params: 0 sum, 1 uniform. */
+export function pickByProbability(params: usize, weights: usize, count: i32): i32 {
+  const sum = v128.load64_splat(params)
+  const uniform = load<f64>(params, 8)
+  const pairs = count & ~1
+  let cumulative: f64 = 0
+  for (let row = 0; row < pairs; row += 2) {
+    const pair = f64x2.div(v128.load(weights + ((<usize>row) << 3)), sum)
+    cumulative += f64x2.extract_lane(pair, 0)
+    if (cumulative >= uniform) return row
+    cumulative += f64x2.extract_lane(pair, 1)
+    if (cumulative >= uniform) return row + 1
+  }
+  return count - 1
+}

@@ -21,6 +21,9 @@ interface CostKernel {
   readonly multiply: (end: number, taints: number, costs: number) => void
   readonly minimumPrefill: (active: number, count: number, out: number) => void
   readonly nextGroupAtMost: (costs: number, from: number, count: number, best: number) => number
+  readonly extremes: (costs: number, count: number, out: number) => void
+  readonly exponentials: (params: number, costs: number, count: number, weights: number, out: number) => void
+  readonly pickByProbability: (params: number, weights: number, count: number) => number
 }
 
 // Modes of `score` in kernel.assembly.ts.
@@ -30,10 +33,14 @@ const withDecay = 1
 const subtracting = 4
 
 const doubleBytes = 8
-const paramCount = 15
+const paramCount = 20
 const minimumPrefillParam = 13
 /** The lowest cost so far of a pick. */
 const boundParam = 14
+/** Lowest and highest cost, or scale and shift, of a softmax. */
+const softmaxParam = 15
+/** Sum of the weights, and the uniform. */
+const drawParam = 17
 
 /** The columns of one set, and where they lie; asking a typed array for its offset is dear, so it is done once a set. */
 class ColumnOffsets {
@@ -71,19 +78,21 @@ class ColumnOffsets {
 export class SimdKernel {
   readonly #kernel: CostKernel
   readonly #scratch: ScratchRegion
+  readonly #weights: ScratchRegion
   readonly #offsets = new ColumnOffsets()
   #totalsColumn: Float64Array | undefined
   #totals = 0
 
-  private constructor(kernel: CostKernel, scratch: ScratchRegion) {
+  private constructor(kernel: CostKernel, memory: PolicyMemory) {
     this.#kernel = kernel
-    this.#scratch = scratch
+    this.#scratch = memory.allocate(paramCount * doubleBytes)
+    this.#weights = memory.allocateColumn()
   }
 
   /** `undefined` where this memory or engine cannot run it. */
   static over(memory: PolicyMemory): SimdKernel | undefined {
     const kernel = instantiateKernel<CostKernel>(moduleHex, memory.webAssemblyMemory)
-    return kernel === undefined ? undefined : new SimdKernel(kernel, memory.allocate(paramCount * doubleBytes))
+    return kernel === undefined ? undefined : new SimdKernel(kernel, memory)
   }
 
   /** Writes all costs; false = this request, or a hand-made view elsewhere in memory, is for the plain loop. */
@@ -147,6 +156,24 @@ export class SimdKernel {
       bound[boundParam] = best
     }
     return chosen
+  }
+
+  /** `pickSoftmax` over rows in canonical order, draw for draw; -1 = the spread is too wide for the kernel, nothing drawn. */
+  pickSoftmax(count: number, temperature: number, random: WyRand): number {
+    const params = this.#scratch.float64
+    const softmaxAt = params.byteOffset + softmaxParam * doubleBytes
+    const drawAt = params.byteOffset + drawParam * doubleBytes
+    this.#kernel.extremes(this.#totals, count, softmaxAt)
+    const low = params[softmaxParam]!
+    const spread = params[softmaxParam + 1]! - low
+    if (spread === Infinity) return -1
+    const scale = spread === 0 ? 0 : -1 / (spread * temperature)
+    params[softmaxParam] = scale
+    params[softmaxParam + 1] = low * scale
+    const weightsAt = this.#weights.byteOffset
+    this.#kernel.exponentials(softmaxAt, this.#totals, count, weightsAt, drawAt)
+    params[drawParam + 1] = random.unit()
+    return this.#kernel.pickByProbability(drawAt, weightsAt, count)
   }
 }
 
