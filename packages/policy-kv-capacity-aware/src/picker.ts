@@ -24,7 +24,8 @@ function explainPick(
   costs: Float64Array,
 ): PickExplanation {
   const rows = Array.from({ length: count }, (_, index) => canonicalRows?.[index] ?? index)
-  const known = (row: number, column: Float64Array): number => (load.isAvailable[row] === 1 ? column[row]! : 0)
+  const known = (row: number, column: Float64Array): number =>
+    load.isAvailable[row] === 1 ? column[row]! : 0
   const blocksOf = (row: number): number => known(row, load.decodeCostBlocks)
   const requestsOf = (row: number): number => (terms.prefersFewRequests ? known(row, load.activeRequests) : 0)
   const fits = (row: number): boolean => {

@@ -42,11 +42,15 @@ export class RankSet {
 
   /** The slot of a rank, or the free one where it would go. */
   #slotOf(workerIdHigh: number, workerIdLow: number, dpRank: number): number {
-    const mixed = Math.imul(workerIdLow ^ Math.imul(workerIdHigh, 0x9e37_79b1) ^ Math.imul(dpRank, 0x85eb_ca6b), 0xc2b2_ae35)
+    const mixed = Math.imul(
+      workerIdLow ^ Math.imul(workerIdHigh, 0x9e37_79b1) ^ Math.imul(dpRank, 0x85eb_ca6b),
+      0xc2b2_ae35,
+    )
     const last = this.#slots - 1
     let slot = (mixed ^ (mixed >>> 16)) & last
     while (this.#isTaken[slot] === 1) {
-      const isSame = this.#low[slot] === workerIdLow && this.#high[slot] === workerIdHigh && this.#dpRank[slot] === dpRank
+      const isSame =
+        this.#low[slot] === workerIdLow && this.#high[slot] === workerIdHigh && this.#dpRank[slot] === dpRank
       if (isSame) break
       slot = (slot + 1) & last
     }
@@ -54,7 +58,13 @@ export class RankSet {
   }
 
   #grow(): void {
-    const old = { slots: this.#slots, high: this.#high, low: this.#low, dpRank: this.#dpRank, isTaken: this.#isTaken }
+    const old = {
+      slots: this.#slots,
+      high: this.#high,
+      low: this.#low,
+      dpRank: this.#dpRank,
+      isTaken: this.#isTaken,
+    }
     this.#slots = old.slots * 2
     this.#high = new Uint32Array(this.#slots)
     this.#low = new Uint32Array(this.#slots)

@@ -18,18 +18,21 @@ import { describe, expect, it } from 'vitest'
 import { kvCapacityAwareParameters, kvCapacityAwarePolicy } from '../src/index.js'
 
 const implementationOn = (webAssembly: boolean): ParityImplementation<CapacityOptions> =>
-  hostImplementation({ createTable: () => new WorkerTable({ webAssembly }), createSelector }, ({ parameters, seed }) => ({
-    policy: {
-      definition: kvCapacityAwarePolicy,
-      name: 'capacity',
-      configured: { ...parameters },
-      parameters: kvCapacityAwareParameters.parse(parameters),
-      runtime: false,
-    },
-    role: 'decode',
-    conditionalDisaggregation: false,
-    seed,
-  }))
+  hostImplementation(
+    { createTable: () => new WorkerTable({ webAssembly }), createSelector },
+    ({ parameters, seed }) => ({
+      policy: {
+        definition: kvCapacityAwarePolicy,
+        name: 'capacity',
+        configured: { ...parameters },
+        parameters: kvCapacityAwareParameters.parse(parameters),
+        runtime: false,
+      },
+      role: 'decode',
+      conditionalDisaggregation: false,
+      seed,
+    }),
+  )
 
 const optionsArbitrary: fc.Arbitrary<CapacityOptions> = fc.record({
   parameters: fc.record({
@@ -38,19 +41,25 @@ const optionsArbitrary: fc.Arbitrary<CapacityOptions> = fc.record({
       fc.double({ min: 0, max: 2, noNaN: true }),
     ),
     count_priority: fc.boolean(),
-    decode_active_request_weight: fc.oneof(fc.constantFrom(0, 5, 32), fc.double({ min: 0, max: 40, noNaN: true })),
+    decode_active_request_weight: fc.oneof(
+      fc.constantFrom(0, 5, 32),
+      fc.double({ min: 0, max: 40, noNaN: true }),
+    ),
     capacity_blocks: fc.constantFrom(null, null, 1, 3, 100, 20_000),
   }),
   seed: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
 })
 
-const oracleFor = (options: CapacityOptions): ReferenceCapacitySelector => new ReferenceCapacitySelector(options)
+const oracleFor = (options: CapacityOptions): ReferenceCapacitySelector =>
+  new ReferenceCapacitySelector(options)
 
 describe.each([
   ['WebAssembly memory', true],
   ['plain memory', false],
 ])('parity on %s', (_name, webAssembly) => {
-  defineRandomParity({ describe, it }, implementationOn(webAssembly), oracleFor, optionsArbitrary, { runs: 1000 })
+  defineRandomParity({ describe, it }, implementationOn(webAssembly), oracleFor, optionsArbitrary, {
+    runs: 1000,
+  })
 })
 
 const rankName = ({ workerId, dpRank }: WorkerRank): string => `${workerId}.${dpRank}`
@@ -71,7 +80,10 @@ const fleet = (capacities: readonly (number | null)[]): Snapshot => {
   const workers = snapshot.workers.map((worker, id) => ({ ...worker, totalKvBlocks: capacities[id]! }))
   return { ...snapshot, workers }
 }
-const asQuery = (snapshot: Snapshot): Snapshot => ({ ...snapshot, request: { ...snapshot.request, tracked: false } })
+const asQuery = (snapshot: Snapshot): Snapshot => ({
+  ...snapshot,
+  request: { ...snapshot.request, tracked: false },
+})
 
 describe('warnings', () => {
   it('name each rank of unknown capacity once', () => {
@@ -117,11 +129,15 @@ describe('warnings', () => {
   })
 
   it('equal those of the oracle on random fleets', () => {
-    const property = fc.property(optionsArbitrary, fc.array(fc.option(fc.constantFrom(0, 1, 100)), { maxLength: 6 }), (options, capacities) => {
-      const snapshot = fleet(capacities)
-      const expected = oracleFor(options).select(snapshot).warned
-      expect(warningsOf(options.parameters, [snapshot])).toEqual([expected.map(rankName)])
-    })
+    const property = fc.property(
+      optionsArbitrary,
+      fc.array(fc.option(fc.constantFrom(0, 1, 100)), { maxLength: 6 }),
+      (options, capacities) => {
+        const snapshot = fleet(capacities)
+        const expected = oracleFor(options).select(snapshot).warned
+        expect(warningsOf(options.parameters, [snapshot])).toEqual([expected.map(rankName)])
+      },
+    )
     fc.assert(property, { numRuns: 200, seed: 20_250 })
   })
 })

@@ -1,5 +1,9 @@
 import { WorkerTable, createSelector } from '@router/core'
-import { type ParityImplementation, defineParitySuite, hostImplementation } from '@router/reference-selector/parity'
+import {
+  type ParityImplementation,
+  defineParitySuite,
+  hostImplementation,
+} from '@router/reference-selector/parity'
 import { describe, it } from 'vitest'
 import { prefixAffinityParameters, prefixAffinityPolicy } from '../src/index.js'
 
