@@ -8,6 +8,14 @@ export type {
   SelectionRequest,
   SelectionResult,
 } from './request.js'
+export {
+  type Partition,
+  type PartitionKey,
+  type PolicyDescription,
+  RouterCore,
+  type RouterCoreOptions,
+  createRouterCore,
+} from './router-core.js'
 export { copyResult } from './selection-result.js'
 export { Selector, type SelectorOptions, createSelector } from './selector.js'
 export type { RouterWarning } from './warnings.js'

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import type { PolicyDefinition } from '@router/sdk'
 
 type Mapping = Readonly<Record<string, unknown>>
 
@@ -51,7 +51,11 @@ export function valueAt(root: unknown, path: readonly string[]): unknown {
 }
 
 /** Whether the schema takes null at `path`: decided by trying it, so that any kind of schema will do. */
-export function acceptsNull(schema: z.ZodType, parameters: Mapping, path: readonly string[]): boolean {
+export function acceptsNull(
+  schema: PolicyDefinition['parameters'],
+  parameters: Mapping,
+  path: readonly string[],
+): boolean {
   const nested = path.reduceRight<unknown>((inner, name) => ({ [name]: inner }), null) as Mapping
   const trial = mergePatch(parameters, nested, () => null)
   const result = schema.safeParse(trial)

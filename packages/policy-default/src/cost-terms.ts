@@ -1,4 +1,9 @@
-import { type InputScope, type RouterDefaults, type WorkerSelectionContext, requestBlocksForDivision } from '@router/sdk'
+import {
+  type InputScope,
+  type RouterDefaults,
+  type WorkerSelectionContext,
+  requestBlocksForDivision,
+} from '@router/sdk'
 import { type DefaultCandidates, isPlainDecode, usesCache } from './inputs.js'
 
 /**

@@ -11,7 +11,10 @@ export type DefaultInputs = typeof loadOnly | typeof withCache
 export type DefaultCandidates = CandidatesFor<DefaultInputs>
 
 /** Role decode without conditional disaggregation: load only, cache terms vanish. */
-export function isPlainDecode(scope: { readonly role: WorkerRole; readonly conditionalDisaggregation: boolean }): boolean {
+export function isPlainDecode(scope: {
+  readonly role: WorkerRole
+  readonly conditionalDisaggregation: boolean
+}): boolean {
   return scope.role === 'decode' && !scope.conditionalDisaggregation
 }
 

@@ -17,14 +17,14 @@ const weights = {
   /** Blocks charged per block that a row would have to recompute. */
   prefix_affinity_weight: nonNegative().optional(),
   /** 0 = lowest cost, else the temperature of the range-normalised softmax. */
-  router_temperature: nonNegative().optional()
+  router_temperature: nonNegative().optional(),
 }
 
 /** Parameters of `dynamo-default-cost-fn`, as written in the YAML. */
 export const defaultParameters = z.strictObject({
   ...weights,
   /** Seed of the random stream; unset = host entropy. */
-  seed: u64().optional()
+  seed: u64().optional(),
 })
 
 /** Parsed parameters; what is absent is inherited. */
@@ -39,11 +39,12 @@ export function effectiveWeights(parameters: DefaultParameters, inherited: Route
     overlap_score_credit: parameters.overlap_score_credit ?? inherited.overlap_score_credit,
     overlap_score_credit_decay: parameters.overlap_score_credit_decay ?? inherited.overlap_score_credit_decay,
     prefill_load_scale: parameters.prefill_load_scale ?? inherited.prefill_load_scale,
-    decode_active_request_weight: parameters.decode_active_request_weight ?? inherited.decode_active_request_weight,
+    decode_active_request_weight:
+      parameters.decode_active_request_weight ?? inherited.decode_active_request_weight,
     host_cache_hit_weight: parameters.host_cache_hit_weight ?? inherited.host_cache_hit_weight,
     disk_cache_hit_weight: parameters.disk_cache_hit_weight ?? inherited.disk_cache_hit_weight,
     shared_cache_multiplier: parameters.shared_cache_multiplier ?? inherited.shared_cache_multiplier,
     prefix_affinity_weight: parameters.prefix_affinity_weight ?? inherited.prefix_affinity_weight,
-    router_temperature: parameters.router_temperature ?? inherited.router_temperature
+    router_temperature: parameters.router_temperature ?? inherited.router_temperature,
   }
 }

@@ -10,7 +10,7 @@ export interface PickSettings {
 export function defaultPicker(
   settings: PickSettings,
   random: WyRand,
-  simd: SimdKernel | undefined
+  simd: SimdKernel | undefined,
 ): WorkerPicker<CandidateRows> {
   let weights = new Float64Array(0)
   return {
@@ -29,6 +29,6 @@ export function defaultPicker(
       if (row >= 0) return row
       if (weights.length < count) weights = new Float64Array(costs.length)
       return pickSoftmax(costs, count, canonicalRows, temperature, weights, random)
-    }
+    },
   }
 }

@@ -1,7 +1,12 @@
 import { type PolicyScope, type WorkerSelectionPolicy, definePolicy } from '@router/sdk'
 import { CostTerms } from './cost-terms.js'
 import { type DefaultCandidates, defaultCostInputs } from './inputs.js'
-import { type DefaultParameters, defaultParameters, effectiveWeights, runtimeParameters } from './parameters.js'
+import {
+  type DefaultParameters,
+  defaultParameters,
+  effectiveWeights,
+  runtimeParameters,
+} from './parameters.js'
 import { type PickSettings, defaultPicker } from './picker.js'
 import { defaultCostScorer } from './scorer.js'
 import { SimdKernel } from './simd/loader.js'
@@ -9,7 +14,7 @@ import { SimdKernel } from './simd/loader.js'
 /** Components of the default family for one partition and role; what a parameter set leaves out is inherited. */
 export function createDefaultCostPolicy(
   parameters: DefaultParameters,
-  scope: PolicyScope
+  scope: PolicyScope,
 ): WorkerSelectionPolicy<DefaultCandidates, DefaultParameters> {
   const weights = effectiveWeights(parameters, scope.routerDefaults)
   const terms = new CostTerms(scope, weights)
@@ -22,7 +27,7 @@ export function createDefaultCostPolicy(
       const next = effectiveWeights(changed, scope.routerDefaults)
       terms.configure(next)
       settings.temperature = next.router_temperature
-    }
+    },
   }
 }
 
@@ -37,5 +42,5 @@ export const defaultPolicy = definePolicy({
   parameters: defaultParameters,
   runtime: runtimeParameters,
   inputs: defaultCostInputs,
-  create: createDefaultCostPolicy
+  create: createDefaultCostPolicy,
 })

@@ -1,4 +1,5 @@
 import { type PolicyMemory, type ScratchRegion, type WyRand, instantiateKernel } from '@router/sdk'
+import type { ColumnPlaces } from '../column-places.js'
 import type { CostTerms } from '../cost-terms.js'
 import type { DefaultCandidates } from '../inputs.js'
 import { scoreRows } from '../kernel.js'
@@ -15,9 +16,15 @@ interface CostKernel {
     host: number,
     disk: number,
     decode: number,
-    costs: number
+    costs: number,
   ) => void
-  readonly addRequestAndAffinity: (params: number, end: number, requests: number, device: number, costs: number) => void
+  readonly addRequestAndAffinity: (
+    params: number,
+    end: number,
+    requests: number,
+    device: number,
+    costs: number,
+  ) => void
   readonly multiply: (end: number, taints: number, costs: number) => void
   readonly minimumPrefill: (active: number, count: number, out: number) => void
   readonly nextGroupAtMost: (costs: number, from: number, count: number, best: number) => number
@@ -42,44 +49,11 @@ const softmaxParam = 15
 /** Sum of the weights, and the uniform. */
 const drawParam = 17
 
-/** The columns of one set, and where they lie; asking a typed array for its offset is dear, so it is done once a set. */
-class ColumnOffsets {
-  activeColumn: Float64Array | undefined
-  costsColumn: Float64Array | undefined
-  costs = 0
-  active = 0
-  decode = 0
-  requests = 0
-  estimateTokens = 0
-  estimateBlocks = 0
-  device = 0
-  host = 0
-  disk = 0
-  taints = 0
-
-  read(candidates: DefaultCandidates, costs: Float64Array): void {
-    const { load, cache, preferredTaint } = candidates
-    this.activeColumn = load.activePrefillTokens
-    this.costsColumn = costs
-    this.costs = costs.byteOffset
-    this.active = load.activePrefillTokens.byteOffset
-    this.decode = load.decodeCostBlocks.byteOffset
-    this.requests = load.activeRequests.byteOffset
-    this.estimateTokens = cache!.estimateTokens.byteOffset
-    this.estimateBlocks = cache!.estimateBlocks.byteOffset
-    this.device = cache!.deviceOverlapBlocks.byteOffset
-    this.host = cache!.hostOverlapBlocks.byteOffset
-    this.disk = cache!.diskOverlapBlocks.byteOffset
-    this.taints = preferredTaint.multiplier.byteOffset
-  }
-}
-
 /** The SIMD kernel over the column memory of one policy object. */
 export class SimdKernel {
   readonly #kernel: CostKernel
   readonly #scratch: ScratchRegion
   readonly #weights: ScratchRegion
-  readonly #offsets = new ColumnOffsets()
   #totalsColumn: Float64Array | undefined
   #totals = 0
 
@@ -89,38 +63,46 @@ export class SimdKernel {
     this.#weights = memory.allocateColumn()
   }
 
+  /** Requests whose terms the kernel has; the others are for the plain loop. */
+  static canScore(terms: CostTerms, candidates: DefaultCandidates): boolean {
+    return terms.usesCache && (terms.tracks || terms.subtracts) && candidates.cache!.sharedHits === undefined
+  }
+
   /** `undefined` where this memory or engine cannot run it. */
   static over(memory: PolicyMemory): SimdKernel | undefined {
     const kernel = instantiateKernel<CostKernel>(moduleHex, memory.webAssemblyMemory)
     return kernel === undefined ? undefined : new SimdKernel(kernel, memory)
   }
 
-  /** Writes all costs; false = this request, or a hand-made view elsewhere in memory, is for the plain loop. */
-  score(terms: CostTerms, candidates: DefaultCandidates, costs: Float64Array): boolean {
+  /** Writes all costs of a request that `canScore`, over columns that lie in the kernel's memory. */
+  score(terms: CostTerms, candidates: DefaultCandidates, at: ColumnPlaces, costs: Float64Array): void {
     const { count, load } = candidates
-    const cache = terms.usesCache ? candidates.cache : undefined
-    const isLoadOnly = !terms.tracks && !terms.subtracts
-    if (cache === undefined || cache.sharedHits !== undefined || isLoadOnly) return false
     const params = this.#scratch.float64
-    const at = this.#offsets
-    if (at.costsColumn !== costs || at.activeColumn !== load.activePrefillTokens) {
-      if (costs.buffer !== params.buffer || load.activePrefillTokens.buffer !== params.buffer) return false
-      at.read(candidates, costs)
-    }
     const paramsAt = params.byteOffset
     const end = (count & ~1) * doubleBytes
     const device = terms.hasTierMatches ? at.device : at.estimateBlocks
     fillParams(terms, params)
-    if (terms.usesDecay) this.#kernel.minimumPrefill(at.active, count, paramsAt + minimumPrefillParam * doubleBytes)
-    const mode = modeOf(terms, load.allAvailable && cache.allAvailable)
-    this.#kernel.score(paramsAt, mode, end, at.active, at.estimateTokens, device, at.host, at.disk, at.decode, at.costs)
+    if (terms.usesDecay)
+      this.#kernel.minimumPrefill(at.active, count, paramsAt + minimumPrefillParam * doubleBytes)
+    const mode = modeOf(terms, load.allAvailable && candidates.cache!.allAvailable)
+    this.#kernel.score(
+      paramsAt,
+      mode,
+      end,
+      at.active,
+      at.estimateTokens,
+      device,
+      at.host,
+      at.disk,
+      at.decode,
+      at.costs,
+    )
     if (terms.requestWeight !== 0 || terms.chargesAffinity) {
       this.#kernel.addRequestAndAffinity(paramsAt, end, at.requests, device, at.costs)
     }
     if (terms.appliesTaints) this.#kernel.multiply(end, at.taints, at.costs)
     // The last odd row; the kernel takes pairs and never reads past the rows.
     if ((count & 1) === 1) scoreRows(terms, candidates, params[minimumPrefillParam]!, count - 1, costs)
-    return true
   }
 
   /** Whether `costs` lies in the kernel's memory; a hand-made array elsewhere does not. */
