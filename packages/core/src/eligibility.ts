@@ -168,7 +168,7 @@ export class Eligibility {
       throw new SelectionError('ROUTER_PINNED_WORKER_NOT_ALLOWED', message, { workerId })
     }
     const row = worker < 0 ? -1 : table.rowOf(workerId, dpRank)
-    const rejection = row < 0 ? 'WorkerUnavailable' : this.rejectionOf(row)
+    const rejection = row < 0 ? this.#absentPinRejection(worker, workerId) : this.rejectionOf(row)
     if (rejection === 'WorkerOverloaded') {
       const message = `pinned worker ${workerId} (rank ${dpRank}) is overloaded`
       throw new SelectionError('ROUTER_PINNED_WORKER_OVERLOADED', message, { workerId })
@@ -182,6 +182,12 @@ export class Eligibility {
     this.list.push(row)
     this.count = 1
     this.stage = gatheredRows
+  }
+
+  /** Rejection of a pin that names no row: unknown worker, or rank out of range. */
+  #absentPinRejection(worker: number, workerId: bigint): RankRejection {
+    if (worker < 0) return this.#table.isRoutable(workerId) ? 'WorkerUnavailable' : 'WorkerNotRoutable'
+    return this.#table.available[worker] === 0 ? 'WorkerNotRoutable' : 'DpRankUnavailable'
   }
 
   #listRows(): void {

@@ -87,6 +87,11 @@ export class WorkerTable {
     this.#refreshAvailability()
   }
 
+  /** Whether the inclusion set, if any, holds the id, known or not. */
+  isRoutable(workerId: bigint): boolean {
+    return this.#availableIds === undefined || this.#availableIds.has(workerId)
+  }
+
   /** Replaces the overloaded ranks by all ranks of these workers; unknown ids are ignored. */
   setOverloadedWorkers(ids: readonly bigint[]): void {
     this.settle()
@@ -264,11 +269,10 @@ export class WorkerTable {
   }
 
   #refreshAvailability(): void {
-    const ids = this.#availableIds
     if (this.available.length < this.#workers.length)
       this.available = new Uint8Array(this.#workers.length * 2)
     for (const [worker, { workerId }] of this.#workers.entries()) {
-      this.available[worker] = ids === undefined || ids.has(workerId) ? 1 : 0
+      this.available[worker] = this.isRoutable(workerId) ? 1 : 0
     }
     this.eligible.invalidate()
   }
