@@ -34,7 +34,7 @@ export function pickFitting(
   random: WyRand,
 ): number {
   const { count, canonicalRows, load, capacity } = candidates
-  const { isAvailable, decodeCostBlocks, activeRequests } = load
+  const { isAvailable, allAvailable, decodeCostBlocks, activeRequests } = load
   const { totalKvBlocks } = capacity
   const { fraction, configuredBlocks, prefersFewRequests } = terms
   let picked = -1
@@ -43,13 +43,14 @@ export function pickFitting(
   let ties = 0
   for (let index = 0; index < count; index++) {
     const row = canonicalRows === undefined ? index : canonicalRows[index]!
-    const isLoadKnown = isAvailable[row] === 1
-    const blocks = isLoadKnown ? decodeCostBlocks[row]! : 0
-    const advertised = totalKvBlocks[row]!
-    if (blocks > fraction * (advertised > 0 ? advertised : configuredBlocks)) continue
+    const isLoadKnown = allAvailable || isAvailable[row] === 1
+    // The key first: most rows are beaten, and then whether they fit no longer matters.
     const requests = prefersFewRequests && isLoadKnown ? activeRequests[row]! : 0
     const cost = costs[row]!
     if (requests > leastRequests || (requests === leastRequests && cost > leastCost)) continue
+    const blocks = isLoadKnown ? decodeCostBlocks[row]! : 0
+    const advertised = totalKvBlocks[row]!
+    if (blocks > fraction * (advertised > 0 ? advertised : configuredBlocks)) continue
     ties = requests === leastRequests && cost === leastCost ? ties + 1 : 1
     if (ties === 1 || random.below(ties) === 0) picked = row
     leastRequests = requests

@@ -1,4 +1,5 @@
 const minimumSlots = 64
+const slotFields = 3
 
 /** Most ranks that a set remembers; one more forgets them all. */
 export const maximumRanks = 65_536
@@ -9,9 +10,8 @@ export const maximumRanks = 65_536
  */
 export class RankSet {
   #slots = minimumSlots
-  #high = new Uint32Array(minimumSlots)
-  #low = new Uint32Array(minimumSlots)
-  #dpRank = new Uint32Array(minimumSlots)
+  /** Per slot: upper half, lower half, rank. */
+  #keys = new Uint32Array(minimumSlots * slotFields)
   #isTaken = new Uint8Array(minimumSlots)
   #size = 0
 
@@ -30,9 +30,9 @@ export class RankSet {
     const slot = this.#slotOf(workerIdHigh, workerIdLow, dpRank)
     if (this.#isTaken[slot] === 0) this.#size++
     this.#isTaken[slot] = 1
-    this.#high[slot] = workerIdHigh
-    this.#low[slot] = workerIdLow
-    this.#dpRank[slot] = dpRank
+    this.#keys[slot * slotFields] = workerIdHigh
+    this.#keys[slot * slotFields + 1] = workerIdLow
+    this.#keys[slot * slotFields + 2] = dpRank
   }
 
   clear(): void {
@@ -42,37 +42,30 @@ export class RankSet {
 
   /** The slot of a rank, or the free one where it would go. */
   #slotOf(workerIdHigh: number, workerIdLow: number, dpRank: number): number {
-    const mixed = Math.imul(
-      workerIdLow ^ Math.imul(workerIdHigh, 0x9e37_79b1) ^ Math.imul(dpRank, 0x85eb_ca6b),
-      0xc2b2_ae35,
-    )
+    const keys = this.#keys
+    const isTaken = this.#isTaken
     const last = this.#slots - 1
+    let mixed = Math.imul(workerIdLow ^ Math.imul(workerIdHigh, 0x9e37_79b1), 0x85eb_ca6b) + dpRank
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0xc2b2_ae35)
     let slot = (mixed ^ (mixed >>> 16)) & last
-    while (this.#isTaken[slot] === 1) {
-      const isSame =
-        this.#low[slot] === workerIdLow && this.#high[slot] === workerIdHigh && this.#dpRank[slot] === dpRank
-      if (isSame) break
+    while (isTaken[slot] === 1) {
+      const key = slot * slotFields
+      if (keys[key + 1] === workerIdLow && keys[key] === workerIdHigh && keys[key + 2] === dpRank) break
       slot = (slot + 1) & last
     }
     return slot
   }
 
   #grow(): void {
-    const old = {
-      slots: this.#slots,
-      high: this.#high,
-      low: this.#low,
-      dpRank: this.#dpRank,
-      isTaken: this.#isTaken,
-    }
-    this.#slots = old.slots * 2
-    this.#high = new Uint32Array(this.#slots)
-    this.#low = new Uint32Array(this.#slots)
-    this.#dpRank = new Uint32Array(this.#slots)
+    const oldKeys = this.#keys
+    const wasTaken = this.#isTaken
+    this.#slots *= 2
+    this.#keys = new Uint32Array(this.#slots * slotFields)
     this.#isTaken = new Uint8Array(this.#slots)
     this.#size = 0
-    for (let slot = 0; slot < old.slots; slot++) {
-      if (old.isTaken[slot] === 1) this.add(old.high[slot]!, old.low[slot]!, old.dpRank[slot]!)
+    for (let slot = 0; slot < wasTaken.length; slot++) {
+      const key = slot * slotFields
+      if (wasTaken[slot] === 1) this.add(oldKeys[key]!, oldKeys[key + 1]!, oldKeys[key + 2]!)
     }
   }
 }

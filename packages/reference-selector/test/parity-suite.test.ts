@@ -50,7 +50,8 @@ function firstFailure(implementation: ParityImplementation): { name: string; err
     it: (name, body) => tests.push([name, body]),
   }
   defineParitySuite(runner, implementation, { runs: 1500, shrinks: false })
-  for (const [name, body] of tests.toReversed()) {
+  // Random cases, the last four, find a fault soonest.
+  for (const [name, body] of [...tests.slice(-4), ...tests.slice(0, -4)]) {
     try {
       body()
     } catch (error) {

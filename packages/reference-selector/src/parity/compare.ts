@@ -32,7 +32,7 @@ function isSame(left: unknown, right: unknown): boolean {
   return printed(left) === printed(right)
 }
 
-function require(field: string, expected: unknown, actual: unknown, context: unknown): void {
+function requireSame(field: string, expected: unknown, actual: unknown, context: unknown): void {
   if (isSame(expected, actual)) return
   const difference = `${field}: expected ${withBits(expected)}, got ${withBits(actual)}`
   throw new ParityMismatch(`${difference}\n${printed(context)}`)
@@ -45,8 +45,8 @@ function requireList<T>(
   context: unknown,
   nameOf: (index: number) => string,
 ): void {
-  require(`number of ${field}`, expected.length, actual.length, context)
-  expected.forEach((value, index) => require(`${field} ${nameOf(index)}`, value, actual[index], context))
+  requireSame(`number of ${field}`, expected.length, actual.length, context)
+  expected.forEach((value, index) => requireSame(`${field} ${nameOf(index)}`, value, actual[index], context))
 }
 
 const rankName = ({ workerId, dpRank }: WorkerRank): string => `${workerId}.${dpRank}`
@@ -56,9 +56,9 @@ function requireError(
   actual: ReferenceOutcome['error'],
   context: unknown,
 ): void {
-  require('error code', expected?.code, actual?.code, context)
+  requireSame('error code', expected?.code, actual?.code, context)
   for (const [name, value] of Object.entries(expected?.details ?? {})) {
-    require(`error detail ${name}`, value, actual?.details[name], context)
+    requireSame(`error detail ${name}`, value, actual?.details[name], context)
   }
 }
 
@@ -88,10 +88,10 @@ export function requireSameOutcome(
   const names = expected.eligible.map(rankName)
   requireList('kept row', names, actual.ranks?.map(rankName) ?? [], context, String)
   requireList('cost of', expected.costs, actual.costs ?? [], context, (index) => names[index]!)
-  require('result', true, actual.result !== undefined, context)
-  for (const field of resultFields) require(field, expected.result[field], actual.result![field], context)
+  requireSame('result', true, actual.result !== undefined, context)
+  for (const field of resultFields) requireSame(field, expected.result[field], actual.result![field], context)
   const best = [expected.result, actual.result!].map(({ bestOverlapWorker }) => bestOverlapWorker)
-  require('bestOverlapWorker', best[0] && rankName(best[0]), best[1] && rankName(best[1]), context)
+  requireSame('bestOverlapWorker', best[0] && rankName(best[0]), best[1] && rankName(best[1]), context)
 }
 
 /** Compares an explanation: error, totals, tie set, mode, and, without a pin, the rejection of each rank and the taint multipliers. */
@@ -112,7 +112,7 @@ export function requireSameExplanation(
   const names = expected.eligible.map(rankName)
   requireList('explained cost of', expected.costs, actual.costs, context, (index) => names[index]!)
   requireList('tied row', expected.tieSet.map(rankName), actual.tieSet.map(rankName), context, String)
-  require('mode', expected.mode, actual.mode, context)
+  requireSame('mode', expected.mode, actual.mode, context)
   requireList(
     'taint multiplier of',
     expected.taintMultipliers ?? [],
