@@ -67,13 +67,23 @@ export function explainFault(
 }
 
 /** What stands at a path of a value; `undefined` where nothing does. */
-export function valueAt(root: unknown, path: ConfigPath): unknown {
+function valueAt(root: unknown, path: ConfigPath): unknown {
   let value = root
   for (const part of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined
     value = (value as Record<string | number, unknown>)[part]
   }
   return value
+}
+
+/** Drops missing keys that an unknown key beside them was meant to be. */
+export function withoutEchoes(faults: readonly Fault[]): Fault[] {
+  const parentOf = ({ path }: Fault): string => showPath(path.slice(0, -1))
+  return faults.filter((fault) => {
+    const isEcho = (other: Fault): boolean =>
+      other.at === 'key' && other.suggestion === fault.path.at(-1) && parentOf(other) === parentOf(fault)
+    return !fault.message.startsWith('missing key') || !faults.some(isEcho)
+  })
 }
 
 function isMapping(value: unknown): value is Record<string | number, unknown> {

@@ -11,7 +11,7 @@ import {
 import semver from 'semver'
 import { type InactiveSetting, inactiveSettings } from './inactive-settings.js'
 import { type ConfigPath, throwIssues, toIssue } from './issues.js'
-import { folderOf, readPolicyFile } from './node-edge.js'
+import { folderOf, readTextFile } from './node-edge.js'
 import { type ParsedPolicyFile, parsePolicyFile } from './parse-router-policy.js'
 import type { RouterPolicyFile } from './policy-file.js'
 import { type PolicyPackage, loadPolicyPackage } from './policy-packages.js'
@@ -102,7 +102,7 @@ async function readPolicy(
   text: string | undefined,
 ): Promise<ParsedPolicyFile | undefined> {
   if (path === undefined && text === undefined) return undefined
-  return parsePolicyFile(text ?? (await readPolicyFile(path!)), path ?? 'router-policy.yaml')
+  return parsePolicyFile(text ?? (await readTextFile(path!)), path ?? 'router-policy.yaml')
 }
 
 /** Imports each package once, in file order. */

@@ -11,13 +11,13 @@ export function folderOf(path: string | undefined): string {
   return path === undefined ? resolvePath() : dirname(resolvePath(path))
 }
 
-/** Text of a policy file. Errors: `ROUTER_CONFIG_READ`; `ROUTER_CONFIG_PARSE` at the first byte that is no UTF-8. */
-export async function readPolicyFile(path: string): Promise<string> {
+/** Text of a file. Errors: `ROUTER_CONFIG_READ`; `ROUTER_CONFIG_PARSE` at the first byte that is no UTF-8. */
+export async function readTextFile(path: string): Promise<string> {
   let bytes: Uint8Array
   try {
     bytes = await readFile(path)
   } catch (cause) {
-    const message = `cannot read the policy file: ${cause instanceof Error ? cause.message : String(cause)}`
+    const message = `cannot read the file: ${cause instanceof Error ? cause.message : String(cause)}`
     const issue = { code: 'ROUTER_CONFIG_READ', message, path: [], file: path, value: path } as const
     throw new ConfigError(issue.code, `${path}: ${message}`, [issue], { cause })
   }

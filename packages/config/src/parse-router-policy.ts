@@ -1,4 +1,4 @@
-import { explainFault } from './accepted.js'
+import { withoutEchoes } from './accepted.js'
 import { checkProfile, hasProfile } from './check-profile.js'
 import {
   checkRequestClassifier,
@@ -16,6 +16,7 @@ import type {
 } from './policy-file.js'
 import { readValues } from './read-value.js'
 import { type FileValues, fileSchema, profileKeys } from './schema.js'
+import { faultsOf } from './strict-yaml.js'
 import { type YamlSource, parseYaml } from './yaml-source.js'
 
 let jsonSchema: JsonSchema | undefined
@@ -85,12 +86,7 @@ function checkKeys(value: unknown): { values: Partial<FileValues>; faults: Fault
     }
   }
   jsonSchema ??= inputSchemaOf(fileSchema)
-  const schema = jsonSchema
-  const faults = result.error.issues.flatMap((issue) => {
-    const path = issue.path as (string | number)[]
-    const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path]
-    return paths.map((each) => explainFault({ path: each, message: issue.message }, value, schema))
-  })
+  const faults = faultsOf(result.error, value, jsonSchema)
   const blocking = faults.filter(({ at, path }) => {
     const isIndependent = independentKeys.has(path.at(-1)) || (path[0] === 'router' && path.length > 1)
     return at !== 'key' && !isIndependent
@@ -101,7 +97,7 @@ function checkKeys(value: unknown): { values: Partial<FileValues>; faults: Fault
   const sound = Object.entries(value).filter(
     ([key]) => !broken.has(profileKeys.includes(key as never) ? 'profile' : key),
   )
-  return { values: Object.fromEntries(sound) as Partial<FileValues>, faults }
+  return { values: Object.fromEntries(sound) as Partial<FileValues>, faults: withoutEchoes(faults) }
 }
 
 type Sections = Omit<RouterPolicyFile, 'file'>

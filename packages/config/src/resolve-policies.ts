@@ -9,7 +9,7 @@ import {
   type WorkerSelectionConfig,
   workerRoles,
 } from '@router/sdk'
-import { explainFault } from './accepted.js'
+import { explainFault, withoutEchoes } from './accepted.js'
 import { type Fault, throwIssues, toIssue } from './issues.js'
 import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import type { RoleChoice } from './role-selection.js'
@@ -116,9 +116,8 @@ function parameterFaults(
       { path: [...path, 'runtime'], message: error.message, value: instance.runtime, accepted: 'false' },
     ]
   const schema = parameterSchema(catalog, instance)
-  return issues.map((issue) =>
-    explainFault(issue, instance.parameters ?? {}, schema, [...path, 'parameters']),
-  )
+  const base = [...path, 'parameters']
+  return withoutEchoes(issues.map((issue) => explainFault(issue, instance.parameters ?? {}, schema, base)))
 }
 
 function parameterSchema(

@@ -73,6 +73,14 @@ planner: x
     ])
   })
 
+  test('a mistyped key is not also missing', async () => {
+    const text = 'worker_selection:\n  instances:\n    - {name: a, typ: t}\n'
+    const { issues } = await refusal(() => parseRouterPolicy(text))
+    expect(issues.map(({ message }) => message)).toEqual([
+      "unknown key 'typ' in worker_selection.instances[0]",
+    ])
+  })
+
   test('a fault hides no other one of the same section', async () => {
     const text =
       'worker_selection:\n  decode: b\n  instances: [{name: a, type: t, parameters: 1}, {name: a, type: t}]\n'

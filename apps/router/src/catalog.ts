@@ -1,0 +1,13 @@
+import { createPolicyCatalog } from '@router/config'
+import { defaultPolicy, policies as defaultPolicies } from '@router/policy-default'
+import { policies as kvCapacityAwarePolicies } from '@router/policy-kv-capacity-aware'
+import { policies as prefixAffinityPolicies } from '@router/policy-prefix-affinity'
+import type { PolicyCatalog } from '@router/sdk'
+
+/** A catalog with every shipped policy; `default` is the built-in cost formula. */
+export function shippedCatalog(): PolicyCatalog {
+  const catalog = createPolicyCatalog().withDefault(defaultPolicy)
+  for (const policy of [...defaultPolicies, ...prefixAffinityPolicies, ...kvCapacityAwarePolicies])
+    catalog.register(policy)
+  return catalog
+}

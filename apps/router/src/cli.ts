@@ -1,0 +1,29 @@
+import { RouterError } from '@router/sdk'
+import { Command, CommanderError } from 'commander'
+import type { CommandContext } from './command-context.js'
+import { explainCommand } from './commands/explain.js'
+
+/** Runs `router` with arguments. Sets the exit code: 0 done, 1 a file or a selection failed, 2 wrong use. Never throws for those. */
+export async function runCli(args: readonly string[], context: CommandContext): Promise<void> {
+  const program = new Command('router')
+    .description('a router for fleets of LLM inference engines')
+    .version(__PACKAGE_VERSION__)
+    .addCommand(explainCommand(context))
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().configureOutput({
+      writeOut: (text) => context.write(text.trimEnd()),
+      writeErr: (text) => context.writeError(text.trimEnd()),
+    })
+    command.showHelpAfterError(`see ${context.invocation} --help`)
+  }
+  try {
+    await program.parseAsync(args, { from: 'user' })
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      context.exit(error.exitCode === 0 ? 0 : 2)
+    } else if (RouterError.isInstance(error)) {
+      context.writeError(`${error.message}\n${context.colors.red('error')}: ${error.code}`)
+      context.exit(1)
+    } else throw error
+  }
+}
