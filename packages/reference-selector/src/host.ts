@@ -73,10 +73,13 @@ function rawReuse(candidate: Candidate, blockSize: number): number {
 }
 
 /** The rank with the largest device overlap of all known ranks, eligible or not; the first in canonical order wins. */
-function bestOverlap(snapshot: Snapshot, facts: Facts): { worker: WorkerRank | undefined; blocks: number } {
+function bestOverlap(
+  known: readonly WorkerRank[],
+  facts: Facts,
+): { worker: WorkerRank | undefined; blocks: number } {
   let worker: WorkerRank | undefined
   let blocks = 0
-  for (const rank of knownRanks(snapshot)) {
+  for (const rank of known) {
     const { deviceOverlapBlocks } = rowOf(facts, rank)
     if (deviceOverlapBlocks > blocks) {
       worker = rank
@@ -87,16 +90,15 @@ function bestOverlap(snapshot: Snapshot, facts: Facts): { worker: WorkerRank | u
 }
 
 function resultOf(
-  snapshot: Snapshot,
-  facts: Facts,
+  { request }: Snapshot,
+  best: ReturnType<typeof bestOverlap>,
   policy: ReferencePolicy,
   candidates: readonly Candidate[],
   chosen: Candidate,
 ): ReferenceResult {
-  const { promptTokens, blockSize, tracked, trackedHashes } = snapshot.request
+  const { promptTokens, blockSize, tracked, trackedHashes } = request
   const requiredBlocks = Math.ceil(promptTokens / blockSize)
   const reuse = (candidate: Candidate): number => (policy.declaresCache ? rawReuse(candidate, blockSize) : 0)
-  const best = bestOverlap(snapshot, facts)
   return {
     workerId: chosen.workerId,
     dpRank: chosen.dpRank,
@@ -126,7 +128,8 @@ export function selectWith(
 
   const eligible: WorkerRank[] = []
   const rejected: [WorkerRank, NonNullable<ReturnType<typeof rejectionOf>>][] = []
-  for (const rank of knownRanks(snapshot)) {
+  const known = knownRanks(snapshot)
+  for (const rank of known) {
     const reason = rejectionOf(snapshot, rank, applied)
     if (reason !== undefined) rejected.push([rank, reason])
     else if (pin === null || compareRanks(pin, rank) === 0) eligible.push(rank)
@@ -170,6 +173,6 @@ export function selectWith(
     tieSet: tieSet.map((index) => eligible[index]!),
     mode,
     warned: warned.map((index) => eligible[index]!),
-    result: resultOf(snapshot, facts, policy, candidates, candidates[chosen]!),
+    result: resultOf(snapshot, bestOverlap(known, facts), policy, candidates, candidates[chosen]!),
   }
 }
