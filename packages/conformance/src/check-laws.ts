@@ -5,13 +5,17 @@ import { type ConformanceOptions, type Subject, describeSubject, subjectsOf } fr
 
 /** What became of one law in one place. */
 export interface LawReport {
+  /** Identifier of the law. */
   readonly law: string
+  /** What holds, in one sentence. */
   readonly title: string
   /** The role (and kind of disaggregation) examined; `definition` for a law about the definition. */
   readonly subject: string
+  /** Whether it holds. */
   readonly status: 'passed' | 'failed' | 'skipped'
   /** Why it was skipped, or how it failed. */
   readonly reason?: string
+  /** Present when it failed. */
   readonly violation?: LawViolation
 }
 

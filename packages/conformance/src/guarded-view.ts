@@ -4,9 +4,11 @@ import { isColumn } from './view-columns.js'
 
 /** One property that a component read, of the context, of the candidates or of a group of columns. */
 export interface ViewRead {
+  /** Kind and name of the reader. */
   readonly component: string
   /** `context`, `candidates` or the name of a group. */
   readonly object: string
+  /** Name of the field. */
   readonly property: string
 }
 

@@ -3,9 +3,13 @@ import { canonicalRowsOf, compareRanks } from './canonical-order.js'
 
 /** Cached prefix of one row; what is left out is 0, the estimate `device + 0.75 x host + 0.25 x disk`. */
 export interface RowCache {
+  /** Blocks on the device tier. */
   readonly deviceOverlapBlocks?: number
+  /** Blocks on the host tier, beyond the device tier. */
   readonly hostOverlapBlocks?: number
+  /** Blocks on the disk tier, beyond the faster tiers. */
   readonly diskOverlapBlocks?: number
+  /** Fractional blocks. */
   readonly estimateBlocks?: number
   /** Tokens; left out = `round(estimateBlocks x 16)`. */
   readonly estimateTokens?: number
@@ -13,24 +17,35 @@ export interface RowCache {
 
 /** Load of one row; what is left out is 0. */
 export interface RowLoad {
+  /** Tokens. */
   readonly activePrefillTokens?: number
+  /** Blocks, those of this request included. */
   readonly decodeCostBlocks?: number
+  /** Requests, this one excluded. */
   readonly activeRequests?: number
 }
 
 /** One candidate, as a person writes it. A fact left out reads as the host's neutral value: cold, idle, not advertised. */
 export interface HandMadeRow {
+  /** Unsigned 64-bit integer. */
   readonly workerId: bigint
   /** Left out = 0. */
   readonly dpRank?: number
+  /** Left out = cold. */
   readonly cache?: RowCache | 'unknown'
+  /** Left out = idle. */
   readonly load?: RowLoad | 'unknown'
   /** Left out = 1. */
   readonly taintMultiplier?: number
+  /** Blocks; left out or 0 = not advertised. */
   readonly totalKvBlocks?: number
+  /** Tokens; left out or 0 = not advertised. */
   readonly maxNumBatchedTokens?: number
+  /** Live host reservations; left out = 0. */
   readonly reservations?: number
+  /** Encoder-cache entries of the request; left out = 0. */
   readonly cacheHits?: number
+  /** Milliseconds; left out = NaN, not modelled. */
   readonly prefillBacklogMs?: number
   /** Further facts that the worker advertised; `undefined` = the worker has left. Absent = a bare record. */
   readonly worker?: Partial<WorkerInfo> | undefined
@@ -42,6 +57,7 @@ export interface HandMadeViewOptions {
   readonly groups?: WorkerInputs
   /** Left out = whether some row has a device, host or disk overlap. */
   readonly hasTierMatches?: boolean
+  /** Left out = nobody looked. */
   readonly sharedHits?: SharedHits
   /** Left out = whether some row has a `taintMultiplier`. */
   readonly taintApplies?: boolean

@@ -9,6 +9,7 @@ export interface SchemaNode {
   readonly propertyNames?: unknown
   readonly additionalProperties?: unknown
   readonly anyOf?: readonly SchemaNode[]
+  readonly oneOf?: readonly SchemaNode[]
   readonly allOf?: readonly SchemaNode[]
   readonly items?: SchemaNode
   readonly enum?: readonly unknown[]
@@ -35,7 +36,8 @@ export function visitSchema(root: SchemaNode, visit: (node: SchemaNode, path: st
     visit(node, path)
     for (const [key, child] of Object.entries(node.properties ?? {}))
       walk(child, path === '' ? key : `${path}.${key}`)
-    for (const child of [...(node.anyOf ?? []), ...(node.allOf ?? [])]) walk(child, path)
+    for (const child of [...(node.anyOf ?? []), ...(node.oneOf ?? []), ...(node.allOf ?? [])])
+      walk(child, path)
     if (node.items !== undefined) walk(node.items, `${path}[]`)
     if (typeof node.additionalProperties === 'object')
       walk(node.additionalProperties as SchemaNode, `${path}.*`)
@@ -87,7 +89,7 @@ function tellingValues(node: SchemaNode): unknown[] {
   if (node.type === 'null') return [null]
   if (node.type !== 'number' && node.type !== 'integer') return []
   const bounds = [node.minimum, node.maximum].filter((bound) => bound !== undefined && Math.abs(bound) < 1e9)
-  return [0, 0.25, 0.5, 1, 2, 7, 100, ...bounds]
+  return [0, 0.25, 1, 7, ...bounds]
 }
 
 /** A copy of `configured` with the dotted name set. */
@@ -117,4 +119,13 @@ export function possibleInputs(subject: Subject): Set<WorkerInputName> {
     }
   }
   return possible
+}
+
+/** Parameters, or one value, for a message. */
+export function parameterText(value: unknown): string {
+  if (typeof value === 'number') return String(value)
+  const text = JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'bigint' ? String(inner) : inner,
+  )
+  return text ?? String(value)
 }

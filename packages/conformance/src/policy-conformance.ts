@@ -3,7 +3,9 @@ import type { ConformanceOptions } from './subject.js'
 
 /** The two functions that vitest, node:test, mocha and jest have in common. */
 export interface TestRunner {
+  /** Groups the tests that `body` registers. */
   readonly describe: (title: string, body: () => void) => unknown
+  /** Registers a test; `it.skip` one that is shown and not run, where the runner has it. */
   readonly it: ((title: string, body: () => void) => unknown) & {
     readonly skip?: (title: string, body: () => void) => unknown
   }

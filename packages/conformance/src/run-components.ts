@@ -18,8 +18,11 @@ export type AnyPolicy = WorkerSelectionPolicy<never, never>
 
 /** One call of a component, with what it was given; `around` sees it before the proxies. */
 export interface ComponentCall {
+  /** Kind and name: `scorer least-busy`. */
   readonly component: string
+  /** Borrowed for the call. */
   readonly context: WorkerSelectionContext
+  /** The groups that the component declared; borrowed for the call. */
   readonly candidates: WorkerCandidates
 }
 
@@ -43,6 +46,7 @@ export interface RunOptions {
 export interface ComponentRun {
   /** Row of the given view. */
   readonly row: number
+  /** Identity of that row. */
   readonly worker: WorkerRank
   /** Rows of the given view that every filter kept, ascending. */
   readonly kept: readonly number[]

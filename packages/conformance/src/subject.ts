@@ -9,9 +9,11 @@ import {
 
 /** What to examine. */
 export interface ConformanceOptions {
+  /** What `definePolicy` returned. */
   readonly policy: PolicyDefinition
   /** As configured, before the schema; needed only by a policy that refuses `{}`. */
   readonly parameters?: Readonly<Record<string, unknown>>
+  /** Scoring defaults of the router that differ from the built-in ones. */
   readonly routerDefaults?: Partial<RouterDefaults>
   /** Roles to examine; absent = the roles that the policy declares. */
   readonly roles?: readonly WorkerRole[]
@@ -19,11 +21,15 @@ export interface ConformanceOptions {
 
 /** One policy with its parameters in one place where it may serve. */
 export interface Subject {
+  /** What `definePolicy` returned. */
   readonly policy: PolicyDefinition
   /** Parameters as configured, before the schema. */
   readonly configured: Readonly<Record<string, unknown>>
+  /** The role that it serves. */
   readonly role: WorkerRole
+  /** Whether conditional disaggregation is enabled. */
   readonly conditionalDisaggregation: boolean
+  /** All scoring defaults of the router. */
   readonly routerDefaults: RouterDefaults
 }
 

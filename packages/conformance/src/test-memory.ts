@@ -49,6 +49,7 @@ export class TestMemory implements PolicyMemory {
     this.#plain = new ArrayBuffer(this.#webAssemblyMemory === undefined ? pages * pageBytes : 0)
   }
 
+  /** Where everything lies; replaced by every growth. */
   get buffer(): ArrayBuffer {
     return this.#webAssemblyMemory?.buffer ?? this.#plain
   }
@@ -58,15 +59,18 @@ export class TestMemory implements PolicyMemory {
     return this.#wasRead
   }
 
+  /** `undefined` for a plain buffer. */
   get webAssemblyMemory(): WasmMemory | undefined {
     this.#wasRead = true
     return this.#webAssemblyMemory
   }
 
+  /** Zeroed scratch space, rounded up to whole doubles. */
   allocate(bytes: number): ScratchRegion {
     return this.#newScratch(Math.ceil(bytes / 8))
   }
 
+  /** One double per row; grows with `reserveRows`. */
   allocateColumn(): ScratchRegion {
     const column = this.#newScratch(this.#rows)
     this.#rowColumns.push(column)

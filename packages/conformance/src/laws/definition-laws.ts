@@ -5,6 +5,7 @@ import {
   acceptedVariants,
   parameterNames,
   parameterSchema,
+  parameterText,
   visitSchema,
   withParameter,
 } from '../parameter-samples.js'
@@ -48,9 +49,10 @@ export const parametersStrict: Law = defineLaw({
       Object.keys(configured).length === 0
         ? '; a policy that needs parameters is examined with `parameters`'
         : ''
-    require(valid.success, () => `refuses ${text(configured)}: ${valid.error?.message}${hint}`)
+    require(valid.success, () => `refuses ${parameterText(configured)}: ${valid.error?.message}${hint}`)
     for (const value of [null, [], 'text', 1, true]) {
-      require(!parameters.safeParse(value).success, `accepts ${text(value)} where a mapping must stand`)
+      require(!parameters.safeParse(value)
+        .success, `accepts ${parameterText(value)} where a mapping must stand`)
     }
     const unknown = 'a_key_nobody_knows'
     const extended = { ...configured, [unknown]: 1 }
@@ -75,7 +77,7 @@ export const parametersFinite: Law = defineLaw({
       if ((node.type !== 'number' && node.type !== 'integer') || path === '' || /[*[]/u.test(path)) return
       for (const value of [NaN, Infinity, -Infinity, 'text', true]) {
         const accepted = policy.parameters.safeParse(withParameter(configured, path, value)).success
-        require(!accepted, `accepts ${text(value)} for '${path}'`)
+        require(!accepted, `accepts ${parameterText(value)} for '${path}'`)
       }
     })
   },
@@ -111,19 +113,13 @@ export const inputsReserved: Law = defineLaw({
       undefined, `declares the input '${unknown}', the contract knows ${workerInputNames.join(', ')}`)
     for (const variant of [configured, ...acceptedVariants(subject, policy.runtime)]) {
       const used = inputs(variant, false)
-      require(text(used) ===
-        text(inputs(variant, false)), `inputs differ between two calls with ${text(variant)}`)
+      require(parameterText(used) ===
+        parameterText(
+          inputs(variant, false),
+        ), `inputs differ between two calls with ${parameterText(variant)}`)
       const missing = used.find((name) => !reserved.includes(name))
       require(missing === undefined, () =>
-        `with ${text(variant)} the policy uses '${missing}', which ${text(configured)} does not reserve`)
+        `with ${parameterText(variant)} the policy uses '${missing}', which ${parameterText(configured)} does not reserve`)
     }
   },
 })
-
-function text(value: unknown): string {
-  if (typeof value === 'number') return String(value)
-  return (
-    JSON.stringify(value, (_key, inner: unknown) => (typeof inner === 'bigint' ? String(inner) : inner)) ??
-    String(value)
-  )
-}

@@ -10,7 +10,7 @@ import {
 import { declaredInputs, noAmbient, noMutation, staleViews, survivesThrow } from './isolation-laws.js'
 import { hooksTotal, reconfigureFull, reconfigureSame, snapshotRoundTrip } from './life-cycle-laws.js'
 import { liveHost, liveQueries, liveViews } from './live-laws.js'
-import { filteredRows, fleetChanges, leftOvers, rowPermutation } from './order-laws.js'
+import { explainRows, filteredRows, fleetChanges, leftOvers, rowPermutation } from './order-laws.js'
 import {
   deterministicSeed,
   freshObjects,
@@ -34,6 +34,7 @@ export const laws: readonly Law[] = Object.freeze([
   emptyPrompt,
   unfilledTaints,
   pickerRow,
+  explainRows,
   noMutation,
   noAmbient,
   staleViews,

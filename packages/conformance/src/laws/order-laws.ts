@@ -1,9 +1,10 @@
-import type { CandidateRows, WorkerSelectionContext } from '@router/sdk'
+import type { CandidateRows, PickExplanation, WorkerSelectionContext } from '@router/sdk'
 import { type Law, defineLaw, hostFor, require, requireSame, requireSameRun } from '../law.js'
 import { rankName } from '../outcome.js'
 import type { AnyPolicy } from '../run-components.js'
 import { type Step, canonicalSteps, ordinarySteps, shuffled } from '../steps.js'
-import { lacksFilters } from './skips.js'
+import { TestMemory } from '../test-memory.js'
+import { choosesByMemory, lacksFilters } from './skips.js'
 
 /** The order of rows is an accident. */
 export const rowPermutation: Law = defineLaw({
@@ -72,18 +73,53 @@ export const filteredRows: Law = defineLaw({
   },
 })
 
+/** What a picker says of its choice can be shown. */
+export const explainRows: Law = defineLaw({
+  id: 'explain-rows',
+  title: 'picker.explain names distinct rows in range, and keys with one number per row',
+  skip: (subject) =>
+    hostFor(subject).policy.picker.explain === undefined ? 'the picker has no explain()' : undefined,
+  check: (subject) => {
+    const explaining = (policy: AnyPolicy): AnyPolicy => {
+      const { picker } = policy
+      const pick: typeof picker.pick = (context, candidates, costs) => {
+        const { count }: CandidateRows = candidates
+        requireExplanation(picker.explain!({ ...context, queryOnly: true }, candidates, costs), count)
+        return picker.pick(context, candidates, costs)
+      }
+      return { ...policy, picker: { ...picker, pick } }
+    }
+    hostFor(subject, { wrap: explaining }).selectAll(ordinarySteps(subject))
+  },
+})
+
+function requireExplanation({ tieSet, keys = {} }: PickExplanation, count: number): void {
+  const isRow = (row: number): boolean => Number.isInteger(row) && row >= 0 && row < count
+  const told = `tieSet [${tieSet.join(', ')}] of ${count} rows`
+  require(tieSet.length > 0 && tieSet.every(isRow), `${told} must name rows in [0, ${count})`)
+  require(new Set(tieSet).size === tieSet.length, `${told} names a row twice`)
+  for (const [name, values] of Object.entries(keys)) {
+    require(values.length === count, `key '${name}' has ${values.length} values for ${count} rows`)
+  }
+}
+
 /** Entries past `count` are garbage. */
 export const leftOvers: Law = defineLaw({
   id: 'left-overs',
   title: 'entries at and past `count` are never read, whether they look cheap, dear or broken',
   check: (subject) => {
     const steps = ordinarySteps(subject)
-    const expected = hostFor(subject).selectAll(steps)
-    for (const value of [0, NaN, -1e9, 1e9]) {
-      const host = hostFor(subject)
-      const leftOverCost = Number.isNaN(value) ? NaN : -1e300
-      const actual = steps.map((step) => host.select(step, { leftOvers: leftOverRows(value), leftOverCost }))
-      requireSameRun(expected, actual, `with ${value} in the left-overs`)
+    for (const webAssembly of choosesByMemory(subject) ? [true, false] : [true]) {
+      const expected = hostFor(subject, { memory: new TestMemory({ webAssembly }) }).selectAll(steps)
+      for (const value of [0, NaN, -1e9, 1e9]) {
+        const host = hostFor(subject, { memory: new TestMemory({ webAssembly }) })
+        const leftOverCost = Number.isNaN(value) ? NaN : -1e300
+        const actual = steps.map((step) =>
+          host.select(step, { leftOvers: leftOverRows(value), leftOverCost }),
+        )
+        const memory = webAssembly ? '' : ', without WebAssembly memory'
+        requireSameRun(expected, actual, `with ${value} in the left-overs${memory}`)
+      }
     }
   },
 })

@@ -2,6 +2,24 @@ import { type WrongPolicy, faulty, knownLoad, pickFirst, scoreRequests } from '.
 
 export const wrongOrder: readonly WrongPolicy[] = [
   {
+    name: 'an explanation that names the picked row twice',
+    policy: faulty(() => ({
+      picker: { name: 'explained', pick: pickFirst, explain: () => ({ tieSet: [0, 0] }) },
+    })),
+    breaks: ['explain-rows'],
+  },
+  {
+    name: 'an explanation with one key too few',
+    policy: faulty(() => ({
+      picker: {
+        name: 'explained',
+        pick: pickFirst,
+        explain: (_context, _candidates, costs) => ({ tieSet: [0], keys: { cost: [...costs].slice(1) } }),
+      },
+    })),
+    breaks: ['explain-rows'],
+  },
+  {
     name: 'ties go to the first row, not to the first canonical row',
     policy: faulty(() => ({
       pick: (_context, { count }, costs) => {
