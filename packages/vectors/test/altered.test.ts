@@ -72,7 +72,8 @@ function toleranceOf(name: string, line: Line, path: readonly (string | number)[
   return isExact ? 0 : Number(own)
 }
 
-describe('one altered value fails its line', () => {
+// Generous: many evaluations in one test, on machines that do other work.
+describe('one altered value fails its line', { timeout: 60_000 }, () => {
   test.each(Object.keys(expectedKeys))('%s', (name) => {
     let count = 0
     for (const line of samples(name)) {
@@ -87,7 +88,7 @@ describe('one altered value fails its line', () => {
   })
 })
 
-describe('a value that is given is used', () => {
+describe('a value that is given is used', { timeout: 60_000 }, () => {
   test.each([
     ['rng', ['seed']],
     ['mix-rendezvous', ['input']],

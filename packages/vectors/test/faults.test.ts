@@ -25,7 +25,7 @@ function fault(report: FileReport): string | undefined {
   return report.failures[0]?.fault
 }
 
-describe('where a file lies and what it is called', () => {
+describe('where a file lies and what it is called', { timeout: 60_000 }, () => {
   test('a gzipped file counts as the plain one', () => {
     expect(run('rng.jsonl.gz', gzipSync(carried('rng.jsonl')))).toMatchObject({
       name: 'rng.jsonl.gz',
