@@ -89,33 +89,33 @@ export function handMadeView(rows: readonly HandMadeRow[], options: HandMadeView
       options.writesCanonicalRows === true,
       options.leftOvers?.length,
     ),
-    workerIdHigh: Uint32Array.from(all, (row) => Number(row.workerId >> 32n)),
-    workerIdLow: Uint32Array.from(all, (row) => Number(row.workerId & 0xffff_ffffn)),
-    dpRank: Uint32Array.from(all, (row) => row.dpRank ?? 0),
+    workerIdHigh: uint32(all, (row) => Number(row.workerId >> 32n)),
+    workerIdLow: uint32(all, (row) => Number(row.workerId & 0xffff_ffffn)),
+    dpRank: uint32(all, (row) => row.dpRank ?? 0),
     workerId: (row) => ids[row]!,
     cache: has('cache') ? cacheColumns(rows, all, options) : undefined,
     load: has('load') ? loadColumns(rows, all) : undefined,
     preferredTaint: has('preferredTaint')
       ? {
           applies: options.taintApplies ?? rows.some((row) => row.taintMultiplier !== undefined),
-          multiplier: Float64Array.from(all, (row) => row.taintMultiplier ?? 1),
+          multiplier: float64(all, (row) => row.taintMultiplier ?? 1),
         }
       : undefined,
     capacity: has('capacity')
       ? {
-          totalKvBlocks: Float64Array.from(all, (row) => advertised(row.totalKvBlocks)),
-          maxNumBatchedTokens: Float64Array.from(all, (row) => advertised(row.maxNumBatchedTokens)),
+          totalKvBlocks: float64(all, (row) => advertised(row.totalKvBlocks)),
+          maxNumBatchedTokens: float64(all, (row) => advertised(row.maxNumBatchedTokens)),
         }
       : undefined,
     occupancy: has('occupancy')
       ? {
-          reservations: Uint32Array.from(all, (row) => row.reservations ?? 0),
-          deviceKind: Uint8Array.from(all, (row) => (row.worker?.deviceKind === 'cpu' ? 1 : 0)),
-          cacheHits: Uint32Array.from(all, (row) => row.cacheHits ?? 0),
+          reservations: uint32(all, (row) => row.reservations ?? 0),
+          deviceKind: uint8(all, (row) => (row.worker?.deviceKind === 'cpu' ? 1 : 0)),
+          cacheHits: uint32(all, (row) => row.cacheHits ?? 0),
         }
       : undefined,
     prefillTime: has('prefillTime')
-      ? { backlogMs: Float64Array.from(all, (row) => row.prefillBacklogMs ?? NaN) }
+      ? { backlogMs: float64(all, (row) => row.prefillBacklogMs ?? NaN) }
       : undefined,
     workers: workersOf(rows),
   }
@@ -180,14 +180,14 @@ function cacheColumns(
 ) {
   const known = all.map((row) => (row.cache === 'unknown' ? undefined : completeCache(row.cache ?? {})))
   const column = (name: keyof RowCache): Float64Array =>
-    Float64Array.from(known, (cache) => (cache === undefined ? NaN : cache[name]))
+    float64(known, (cache) => (cache === undefined ? NaN : cache[name]))
   return {
     deviceOverlapBlocks: column('deviceOverlapBlocks'),
     hostOverlapBlocks: column('hostOverlapBlocks'),
     diskOverlapBlocks: column('diskOverlapBlocks'),
     estimateBlocks: column('estimateBlocks'),
     estimateTokens: column('estimateTokens'),
-    isAvailable: Uint8Array.from(known, (cache) => (cache === undefined ? 0 : 1)),
+    isAvailable: uint8(known, (cache) => (cache === undefined ? 0 : 1)),
     allAvailable: rows.every((row) => row.cache !== 'unknown'),
     hasTierMatches: options.hasTierMatches ?? known.slice(0, rows.length).some(hasTiers),
     sharedHits: options.sharedHits,
@@ -209,14 +209,33 @@ function hasTiers(cache: Required<RowCache> | undefined): boolean {
 
 function loadColumns(rows: readonly HandMadeRow[], all: readonly HandMadeRow[]) {
   const column = (name: keyof RowLoad): Float64Array =>
-    Float64Array.from(all, (row) => (row.load === 'unknown' ? NaN : (row.load?.[name] ?? 0)))
+    float64(all, (row) => (row.load === 'unknown' ? NaN : (row.load?.[name] ?? 0)))
   return {
-    isAvailable: Uint8Array.from(all, (row) => (row.load === 'unknown' ? 0 : 1)),
+    isAvailable: uint8(all, (row) => (row.load === 'unknown' ? 0 : 1)),
     allAvailable: rows.every((row) => row.load !== 'unknown'),
     activePrefillTokens: column('activePrefillTokens'),
     decodeCostBlocks: column('decodeCostBlocks'),
     activeRequests: column('activeRequests'),
   }
+}
+
+// Loops: `from` with a mapping function goes through iterators, ten times as slow.
+function float64<T>(rows: readonly T[], valueOf: (row: T) => number): Float64Array {
+  const column = new Float64Array(rows.length)
+  for (let row = 0; row < rows.length; row++) column[row] = valueOf(rows[row]!)
+  return column
+}
+
+function uint32<T>(rows: readonly T[], valueOf: (row: T) => number): Uint32Array {
+  const column = new Uint32Array(rows.length)
+  for (let row = 0; row < rows.length; row++) column[row] = valueOf(rows[row]!)
+  return column
+}
+
+function uint8<T>(rows: readonly T[], valueOf: (row: T) => number): Uint8Array {
+  const column = new Uint8Array(rows.length)
+  for (let row = 0; row < rows.length; row++) column[row] = valueOf(rows[row]!)
+  return column
 }
 
 function advertised(value: number | undefined): number {

@@ -71,13 +71,8 @@ export class PolicyHost {
 
   /** One selection. The clock advances by 100 ms before each tracked one. */
   select(step: Step, options: SelectOptions = {}): Outcome {
-    const { rows, options: viewOptions } = viewOf(step)
-    const view = handMadeView(rows, {
-      ...viewOptions,
-      leftOvers: options.leftOvers ?? [],
-      writesCanonicalRows: options.writesCanonicalRows === true,
-    })
-    this.#announce(step.fleet ?? rows)
+    const view = viewFor(step, options)
+    this.#announce(step.fleet ?? step.rows)
     if (options.query !== true) this.#nowMs += 100
     for (const stream of this.#streams) stream.mark()
     try {
@@ -151,6 +146,19 @@ export class PolicyHost {
       },
     }
   }
+}
+
+const knownViews = new WeakMap<Step, HandMadeView>()
+
+/** Components get copies, so a plain view of a step serves every host. */
+function viewFor(step: Step, { leftOvers = [], writesCanonicalRows = false }: SelectOptions): HandMadeView {
+  const isPlain = leftOvers.length === 0 && !writesCanonicalRows
+  const known = knownViews.get(step)
+  if (isPlain && known !== undefined) return known
+  const { rows, options } = viewOf(step)
+  const view = handMadeView(rows, { ...options, leftOvers, writesCanonicalRows })
+  if (isPlain) knownViews.set(step, view)
+  return view
 }
 
 const memories = new WeakMap<Subject, TestMemory>()

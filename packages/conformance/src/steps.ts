@@ -41,8 +41,18 @@ const idPool = [
   2n ** 32n - 1n,
 ]
 
-/** Rows in canonical order or not: as a person would write a fleet of known, busy, ordinary ranks. */
-export function ordinarySteps(subject: Subject): Step[] {
+/** Rows in canonical order or not: as a person would write a fleet of known, busy, ordinary ranks. One list per subject. */
+export function ordinarySteps(subject: Subject): readonly Step[] {
+  const known = knownSteps.get(subject)
+  if (known !== undefined) return known
+  const steps = makeOrdinarySteps(subject)
+  knownSteps.set(subject, steps)
+  return steps
+}
+
+const knownSteps = new WeakMap<Subject, readonly Step[]>()
+
+function makeOrdinarySteps(subject: Subject): Step[] {
   const random = new WyRand(20_260_101n)
   return Array.from({ length: fleetSizes.length * requestsPerFleet }, (_unused, index) =>
     ordinaryStep(subject, index, random),
