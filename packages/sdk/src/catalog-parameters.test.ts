@@ -42,6 +42,7 @@ describe('validateParameters', () => {
     ]) {
       expect(error.message).toContain(part)
     }
+    expect(error.message).not.toContain('got undefined')
     expect(error.message).toContain(
       "adaptive.scale: unknown parameter 'scale', got 2, accepted: interval_ms, load_scale",
     )

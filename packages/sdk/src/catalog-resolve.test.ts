@@ -204,7 +204,8 @@ describe('faults', () => {
   it('that are none of ours pass through', () => {
     const explodes = testPolicy('x', { parameters: z.strictObject({}).transform(() => JSON.parse('{')) })
     const catalog = newCatalog().register(explodes)
-    expect(() => catalog.resolve({ instances: [{ name: 'a', type: 'x' }] })).toThrow(SyntaxError)
+    const faulty = { name: 'b', type: 'nothing' }
+    expect(() => catalog.resolve({ instances: [faulty, { name: 'a', type: 'x' }] })).toThrow(SyntaxError)
   })
 })
 

@@ -48,6 +48,29 @@ describe('softmaxWeights', () => {
     expect(weights[0]).toBeCloseTo(Math.exp(-2), 14)
   })
 
+  it('equals the published formula bit for bit', () => {
+    const huge = fc.double({ min: -maximum, max: maximum, noNaN: true })
+    const anyCosts = fc.array(fc.oneof(fc.double({ min: -1e6, max: 1e6, noNaN: true }), huge), {
+      minLength: 2,
+      maxLength: 9,
+    })
+    fc.assert(
+      fc.property(anyCosts, temperatures, (costs, temperature) => {
+        const lo = Math.min(...costs)
+        const hi = Math.max(...costs)
+        const mag = hi - lo < Infinity ? 1 : Math.max(Math.abs(lo), Math.abs(hi))
+        const k = -1 / ((hi / mag - lo / mag) * temperature)
+        const expected = costs.map((cost) => (lo === hi ? 1 : Math.exp((cost / mag) * k - (lo / mag) * k)))
+        fc.pre(!expected.some(Number.isNaN))
+        const weights = new Float64Array(costs.length)
+        const sum = softmaxWeights(Float64Array.from(costs), costs.length, undefined, temperature, weights)
+        expect(Array.from(weights)).toEqual(expected)
+        expect(sum).toBe(expected.reduce((total, weight) => total + weight, 0))
+      }),
+      { seed: 4, numRuns: 1000 },
+    )
+  })
+
   it('depends on the spread alone: scaling and shifting costs by powers of two changes nothing', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 1000 }), { minLength: 2, maxLength: 9 }), (costs) => {
@@ -210,9 +233,11 @@ describe('softmaxPicker', () => {
     const picker = softmaxPicker(new WyRand(5n), 0.7)
     const random = new WyRand(5n)
     for (const count of [2, 9, 3]) {
-      const costs = Float64Array.from({ length: count }, (_, row) => row)
-      const expected = pickSoftmax(costs, count, undefined, 0.7, new Float64Array(count), random)
-      expect(picker.pick(context, view(count), costs)).toBe(expected)
+      const costs = Float64Array.from({ length: count }, (_, row) => -row)
+      for (let pick = 0; pick < 10; pick++) {
+        const expected = pickSoftmax(costs, count, undefined, 0.7, new Float64Array(count), random)
+        expect(picker.pick(context, view(count), costs)).toBe(expected)
+      }
     }
   })
 

@@ -40,7 +40,7 @@ export function softmaxWeights(
   const magnitude = spread < Infinity ? 1 : Math.max(Math.abs(lo), Math.abs(hi))
   const scale = -1 / ((hi / magnitude - lo / magnitude) * temperature)
   const shift = (lo / magnitude) * scale
-  if (!(scale > -Infinity && Math.abs(shift) < Infinity)) return minimumWeights(costs, count, lo, weights)
+  if (!(Math.abs(shift) < Infinity)) return minimumWeights(costs, count, lo, weights)
   let sum = 0
   for (let index = 0; index < count; index++) {
     const row = canonicalRows === undefined ? index : canonicalRows[index]!

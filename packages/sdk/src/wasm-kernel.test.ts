@@ -46,7 +46,6 @@ describe('instantiateKernel', () => {
     const memory = new webAssembly.Memory({ initial: 1 })
     const forbidding = {
       ...webAssembly,
-      validate: () => true,
       Module: class {
         constructor() {
           throw new Error('refused by the content security policy')

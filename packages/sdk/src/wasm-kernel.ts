@@ -1,13 +1,12 @@
 interface WebAssemblyNamespace {
   readonly Module: new (bytes: Uint8Array) => object
   readonly Instance: new (module: object, imports: object) => { readonly exports: Record<string, unknown> }
-  readonly validate: (bytes: Uint8Array) => boolean
 }
 
 /**
  * Instantiates a small WebAssembly kernel that imports its memory as `env.memory`; `undefined` where WebAssembly or a feature
- * the module needs (SIMD) is missing or forbidden, so that the caller falls back to its plain loop. Synchronous: keep modules below 4 kB.
- * Pass integers only across the boundary: a double argument or result allocates.
+ * the module needs (SIMD) is missing or forbidden, so that the caller falls back to its plain loop. Synchronous: keep
+ * modules below 4 kB. Pass integers only across the boundary: a double argument or result allocates.
  * @param moduleHex the module's bytes as hexadecimal text
  * @param memory `scope.memory.webAssemblyMemory`
  */
@@ -21,13 +20,12 @@ export function instantiateKernel<Exports>(
   for (let index = 0; index < bytes.length; index++) {
     bytes[index] = Number.parseInt(moduleHex.slice(index * 2, index * 2 + 2), 16)
   }
-  if (!namespace.validate(bytes)) return undefined
   const module = compile(namespace, bytes)
   if (module === undefined) return undefined
   return new namespace.Instance(module, { env: { memory } }).exports as Exports
 }
 
-/** `undefined` where the platform has WebAssembly but forbids it, as a page's content security policy may. */
+/** `undefined` where a feature is missing, or WebAssembly is forbidden, as a page's content security policy may. */
 function compile(namespace: WebAssemblyNamespace, bytes: Uint8Array): object | undefined {
   try {
     return new namespace.Module(bytes)
