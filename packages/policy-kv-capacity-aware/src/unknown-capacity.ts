@@ -2,7 +2,7 @@ import type { CandidatesFor, PolicyScope, WorkerInfo } from '@router/sdk'
 import { RankSet } from './rank-set.js'
 
 /** Code of the warning for a rank whose capacity nobody knows while the filter is on. */
-export const capacityUnknown = 'capacity_unknown'
+const capacityUnknown = 'capacity_unknown'
 
 /**
  * Warns of ranks without a known capacity, once each. The host removes duplicates; the memory kept here only spares it the question,
