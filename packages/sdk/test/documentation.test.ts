@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import errorsPage from '../../../docs/errors.md?raw'
 import { errorCodes } from '../src/errors.js'
 
+const [errorsPage = ''] = Object.values(
+  import.meta.glob(['../../../docs/errors.md'], { query: '?raw', import: 'default', eager: true }),
+)
 const sources = import.meta.glob(['../src/*.ts', '!../src/*.test.ts'], {
   query: '?raw',
   import: 'default',
