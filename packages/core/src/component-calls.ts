@@ -31,6 +31,7 @@ export class ComponentCalls {
       guard?.close()
     }
     if (keeps === true || keeps === false) return keeps
+    dropPromise(keeps)
     throw policyFailure(`filter ${filter.name}`, `keep must return a boolean, got ${typeof keeps}`)
   }
 
@@ -45,7 +46,7 @@ export class ComponentCalls {
     } finally {
       guard?.close()
     }
-    if (returned === undefined || !isThenable(returned)) return
+    if (returned === undefined || !dropPromise(returned)) return
     throw policyFailure(`scorer ${scorer.name}`, 'score must not return a promise')
   }
 
@@ -62,6 +63,7 @@ export class ComponentCalls {
       guard?.close()
     }
     if (typeof row === 'number' && Number.isInteger(row) && row >= 0 && row < count) return row
+    dropPromise(row)
     const found = typeof row === 'number' ? String(row) : typeof row
     throw new SelectionError(
       'ROUTER_INVALID_PICKER_ROW',
@@ -86,8 +88,10 @@ function guarded<T extends object>(guard: ViewGuard | undefined, view: T): T {
   return guard === undefined ? view : guard.wrap(view)
 }
 
-function isThenable(value: unknown): boolean {
-  return (
-    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
-  )
+/** Whether `value` is a promise. One that rejects later must not end the process as an unhandled rejection. */
+function dropPromise(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (typeof (value as { then?: unknown }).then !== 'function') return false
+  Promise.resolve(value).catch(() => {})
+  return true
 }

@@ -83,7 +83,10 @@ export interface SelectionResult {
   readonly selectedRawCachedTokens: number | undefined
   /** Decode blocks of the row once this request runs there. */
   readonly potentialDecodeBlocks: number
-  /** Rank with the largest device overlap among all known ranks, eligible or not; `undefined` when none matches. */
+  /**
+   * Rank with the largest device overlap among all known ranks, eligible or not; `undefined` when none matches. Found when it is
+   * read, `O(ranks)`: read it before the table changes.
+   */
   readonly bestOverlapWorker: WorkerRank | undefined
   /** Blocks, 0 when no rank matches. */
   readonly bestOverlapBlocks: number

@@ -11,7 +11,9 @@ const potentialDecode = 4
 
 /** The result object of one selector, overwritten by each selection. */
 export class LiveResult implements SelectionResult {
-  row = 0
+  // Copied, not looked up when read: workers may change before the caller reads the result.
+  workerId = 0n
+  dpRank = 0
   slot = 0
   requiredBlocks = 0
   policy: PolicyIdentity
@@ -21,14 +23,6 @@ export class LiveResult implements SelectionResult {
   constructor(table: WorkerTable, policy: PolicyIdentity) {
     this.#table = table
     this.policy = policy
-  }
-
-  get workerId(): bigint {
-    return this.#table.workers[this.#table.workerOfRow[this.row]!]!.workerId
-  }
-
-  get dpRank(): number {
-    return this.#table.columns.views.identity!.dpRank[this.row]!
   }
 
   get effectiveOverlapBlocks(): number {
@@ -77,11 +71,13 @@ export class LiveResult implements SelectionResult {
     usesCache: boolean,
     maximumRawBlocks: Float64Array,
   ): void {
-    const { cache, load } = this.#table.columns.views
+    const table = this.#table
+    const { cache, load, identity } = table.columns.views
     const numbers = this.numbers
     const blocks = request.requestBlocks
-    this.row = row
-    this.slot = this.#table.slotOfRow[row]!
+    this.workerId = table.workers[table.workerOfRow[row]!]!.workerId
+    this.dpRank = identity!.dpRank[row]!
+    this.slot = table.slotOfRow[row]!
     this.requiredBlocks = blocks
     const knowsCache = usesCache && cache!.isAvailable[row] === 1
     numbers[effectiveOverlap] = knowsCache ? cache!.estimateBlocks[row]! : 0
