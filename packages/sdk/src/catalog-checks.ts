@@ -74,8 +74,17 @@ function definitionFault(policy: PolicyDefinition): string | undefined {
   if (typeof parameters?.safeParse !== 'function' || !('_zod' in parameters))
     return 'parameters must be a zod 4 schema'
   const loose = pathOfLooseObject(parameters)
-  if (loose === undefined) return undefined
-  return `parameters must reject unknown keys: ${loose.join('.') || 'the schema'} must be a z.strictObject`
+  if (loose !== undefined) {
+    return `parameters must reject unknown keys: ${loose.join('.') || 'the schema'} must be a z.strictObject`
+  }
+  const unknown = runtime.find((name) => !mayHold(parameters, name.split('.')))
+  return unknown === undefined ? undefined : `runtime names '${unknown}', which is no parameter`
+}
+
+/** False when objects stand above the last key of `path` and none of them has it. */
+function mayHold(parameters: PolicyDefinition['parameters'], path: readonly string[]): boolean {
+  const names = acceptedNames(parameters, path.slice(0, -1))
+  return names.length === 0 ? path.length > 1 : names.includes(path.at(-1)!)
 }
 
 function isStringList(value: unknown): value is readonly string[] {

@@ -97,6 +97,7 @@ describe('definitions', () => {
     ['roles', undefined, 'aggregated, prefill, decode, encode'],
     ['roles', ['aggregated', 'router'], "'router'"],
     ['runtime', 'weight', 'runtime'],
+    ['runtime', ['weight'], "'weight'"],
     ['create', undefined, 'create'],
     ['parameters', undefined, 'zod'],
     ['parameters', { safeParse: () => ({ success: true }) }, 'zod'],
@@ -112,6 +113,20 @@ describe('definitions', () => {
       const error = caught(register)
       expect(error.code).toBe('ROUTER_POLICY_DEFINITION_INVALID')
       expect(error.message).toContain(named)
+    }
+  })
+
+  it('may name nested parameters and keys of maps as changeable, but none that cannot be', () => {
+    const parameters = z.strictObject({
+      load: z.strictObject({ scale: z.number() }).optional(),
+      weights: z.record(z.string(), z.number()),
+    })
+    const changing = (runtime: string[]) => testPolicy('x', { parameters, runtime })
+    new PolicyCatalog().register(changing(['load', 'load.scale', 'weights', 'weights.gold']))
+    for (const name of ['', 'scale', 'load.size']) {
+      const error = caught(() => new PolicyCatalog().register(changing([name])))
+      expect(error.code).toBe('ROUTER_POLICY_DEFINITION_INVALID')
+      expect(error.message).toContain(`'${name}'`)
     }
   })
 
