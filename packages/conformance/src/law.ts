@@ -40,24 +40,20 @@ export function defineLaw(source: LawSource): Law {
 }
 
 /** Throws unless `holds`. */
-export function require(holds: boolean, message: string | (() => string)): asserts holds {
+export function demand(holds: boolean, message: string | (() => string)): asserts holds {
   if (!holds) throw new Error(typeof message === 'string' ? message : message())
 }
 
 /** Throws when two outcomes differ; `where` says which selection. */
-export function requireSame(expected: Outcome, actual: Outcome, where: string): void {
+export function demandSame(expected: Outcome, actual: Outcome, where: string): void {
   const difference = differenceOf(expected, actual)
   if (difference !== undefined) throw new Error(`${where}: ${difference}`)
 }
 
 /** Throws at the first step where two runs differ. */
-export function requireSameRun(
-  expected: readonly Outcome[],
-  actual: readonly Outcome[],
-  where: string,
-): void {
+export function demandSameRun(expected: readonly Outcome[], actual: readonly Outcome[], where: string): void {
   for (const [index, outcome] of expected.entries())
-    requireSame(outcome, actual[index]!, `${where}, step ${index}`)
+    demandSame(outcome, actual[index]!, `${where}, step ${index}`)
 }
 
 /** A policy object under a hand-made host; default options give equal objects. */

@@ -1,5 +1,5 @@
 import { emptyPromptSteps, extremeSteps, idleStep, unknownSteps } from '../extreme-steps.js'
-import { type Law, defineLaw, hostFor, require, requireSame } from '../law.js'
+import { type Law, defineLaw, hostFor, demand, demandSame } from '../law.js'
 import { rankName } from '../outcome.js'
 import type { Step } from '../steps.js'
 import { ordinarySteps } from '../steps.js'
@@ -49,22 +49,25 @@ export const emptyPrompt: Law = defineLaw({
         const rank = rankName(workerId, dpRank)
         const line = costs.map((byRank) => byRank?.get(rank))
         if (line.every((cost) => cost !== undefined))
-          requireNoPhantomBlock(line, blockSize, `${name}, rank ${rank}`)
+          demandNoPhantomBlock(line, blockSize, `${name}, rank ${rank}`)
       }
     }
   },
 })
 
-function requireNoPhantomBlock(costs: readonly number[], blockSize: number, where: string): void {
+function demandNoPhantomBlock(costs: readonly number[], blockSize: number, where: string): void {
   const [empty, one, two, three, four] = costs as [number, number, number, number, number]
   const slope = two - one
   const tolerance = 1e-9 * Math.max(...costs.map(Math.abs))
   const isLine = Math.abs(three - two - slope) <= tolerance && Math.abs(four - three - slope) <= tolerance
   if (!isLine || slope <= tolerance) return
   const charged = empty - (one - slope)
-  require(charged <= slope / blockSize + tolerance, () =>
-    `${where}: one to four blocks cost ${one}, ${two}, ${three}, ${four}; the empty prompt costs ${empty}, which is ` +
-    `${charged / slope} of a block too much. Divide by a clamped count, but charge for the true one`)
+  demand(
+    charged <= slope / blockSize + tolerance,
+    () =>
+      `${where}: one to four blocks cost ${one}, ${two}, ${three}, ${four}; the empty prompt costs ${empty}, which is ` +
+      `${charged / slope} of a block too much. Divide by a clamped count, but charge for the true one`,
+  )
 }
 
 function costsOf(subject: Subject, step: Step, name: string): ReadonlyMap<string, number> | undefined {
@@ -104,7 +107,7 @@ export const unfilledTaints: Law = defineLaw({
       for (const taintMultiplier of [NaN, 1e-6, 1e6]) {
         const rows = plain.rows.map((row) => ({ ...row, taintMultiplier }))
         const actual = hostFor(subject).select({ ...plain, rows, taintApplies: false }, { query: true })
-        requireSame(expected, actual, `step ${index} with ${taintMultiplier} in the column`)
+        demandSame(expected, actual, `step ${index} with ${taintMultiplier} in the column`)
       }
     }
   },

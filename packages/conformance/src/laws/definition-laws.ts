@@ -1,6 +1,6 @@
 import { PolicyCatalog, workerInputNames } from '@router/sdk'
 import { z } from 'zod'
-import { type Law, defineLaw, require } from '../law.js'
+import { type Law, defineLaw, demand } from '../law.js'
 import {
   acceptedVariants,
   parameterNames,
@@ -25,16 +25,16 @@ export const metadata: Law = defineLaw({
     const catalog = new PolicyCatalog()
     if (policy.type === 'default') catalog.withDefault(bare)
     else catalog.register(bare)
-    require(semanticVersion.test(policy.version), `version must be semantic (1.2.3), got '${policy.version}'`)
-    requireUnique('roles', policy.roles)
-    requireUnique('aliases', [policy.type, ...policy.aliases])
-    requireUnique('runtime', policy.runtime)
+    demand(semanticVersion.test(policy.version), `version must be semantic (1.2.3), got '${policy.version}'`)
+    demandUnique('roles', policy.roles)
+    demandUnique('aliases', [policy.type, ...policy.aliases])
+    demandUnique('runtime', policy.runtime)
   },
 })
 
-function requireUnique(field: string, values: readonly string[]): void {
+function demandUnique(field: string, values: readonly string[]): void {
   const repeated = values.find((value, index) => values.indexOf(value) !== index)
-  require(repeated === undefined, `${field} names '${repeated}' twice`)
+  demand(repeated === undefined, `${field} names '${repeated}' twice`)
 }
 
 /** No key that the policy does not know may pass, and nothing but a mapping stands for parameters. */
@@ -49,19 +49,23 @@ export const parametersStrict: Law = defineLaw({
       Object.keys(configured).length === 0
         ? '; a policy that needs parameters is examined with `parameters`'
         : ''
-    require(valid.success, () => `refuses ${parameterText(configured)}: ${valid.error?.message}${hint}`)
+    demand(valid.success, () => `refuses ${parameterText(configured)}: ${valid.error?.message}${hint}`)
     for (const value of [null, [], 'text', 1, true]) {
-      require(!parameters.safeParse(value)
-        .success, `accepts ${parameterText(value)} where a mapping must stand`)
+      demand(
+        !parameters.safeParse(value).success,
+        `accepts ${parameterText(value)} where a mapping must stand`,
+      )
     }
     const unknown = 'a_key_nobody_knows'
     const extended = { ...configured, [unknown]: 1 }
-    require(!parameters.safeParse(extended)
-      .success, `accepts the unknown key '${unknown}'; use z.strictObject`)
+    demand(
+      !parameters.safeParse(extended).success,
+      `accepts the unknown key '${unknown}'; use z.strictObject`,
+    )
     visitSchema(parameterSchema(policy), (node, path) => {
       if (node.properties === undefined) return
       const isStrict = node.additionalProperties === false
-      require(isStrict, `accepts unknown keys under '${path || '<root>'}'; use z.strictObject at every level`)
+      demand(isStrict, `accepts unknown keys under '${path || '<root>'}'; use z.strictObject at every level`)
     })
   },
 })
@@ -77,7 +81,7 @@ export const parametersFinite: Law = defineLaw({
       if ((node.type !== 'number' && node.type !== 'integer') || path === '' || /[*[]/u.test(path)) return
       for (const value of [NaN, Infinity, -Infinity, 'text', true]) {
         const accepted = policy.parameters.safeParse(withParameter(configured, path, value)).success
-        require(!accepted, `accepts ${parameterText(value)} for '${path}'`)
+        demand(!accepted, `accepts ${parameterText(value)} for '${path}'`)
       }
     })
   },
@@ -93,8 +97,10 @@ export const runtimeNames: Law = defineLaw({
   check: ({ policy }) => {
     const names = parameterNames(policy)
     const missing = policy.runtime.find((name) => !names.has(name))
-    require(missing === undefined, () =>
-      `runtime names '${missing}', the schema only ${[...names].join(', ')}`)
+    demand(
+      missing === undefined,
+      () => `runtime names '${missing}', the schema only ${[...names].join(', ')}`,
+    )
   },
 })
 
@@ -109,17 +115,22 @@ export const inputsReserved: Law = defineLaw({
       policy.inputs(policy.parameters.parse(value), inputScopeOf(subject, reserves))
     const reserved = inputs(configured, true)
     const unknown = reserved.find((name) => !(workerInputNames as readonly string[]).includes(name))
-    require(unknown ===
-      undefined, `declares the input '${unknown}', the contract knows ${workerInputNames.join(', ')}`)
+    demand(
+      unknown === undefined,
+      `declares the input '${unknown}', the contract knows ${workerInputNames.join(', ')}`,
+    )
     for (const variant of [configured, ...acceptedVariants(subject, policy.runtime)]) {
       const used = inputs(variant, false)
-      require(parameterText(used) ===
-        parameterText(
-          inputs(variant, false),
-        ), `inputs differ between two calls with ${parameterText(variant)}`)
+      demand(
+        parameterText(used) === parameterText(inputs(variant, false)),
+        `inputs differ between two calls with ${parameterText(variant)}`,
+      )
       const missing = used.find((name) => !reserved.includes(name))
-      require(missing === undefined, () =>
-        `with ${parameterText(variant)} the policy uses '${missing}', which ${parameterText(configured)} does not reserve`)
+      demand(
+        missing === undefined,
+        () =>
+          `with ${parameterText(variant)} the policy uses '${missing}', which ${parameterText(configured)} does not reserve`,
+      )
     }
   },
 })

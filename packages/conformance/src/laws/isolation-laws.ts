@@ -1,6 +1,6 @@
 import { type WorkerInputName, workerInputNames } from '@router/sdk'
 import { withoutAmbient } from '../ambient.js'
-import { type Law, defineLaw, hostFor, require, requireSame, requireSameRun } from '../law.js'
+import { type Law, defineLaw, hostFor, demand, demandSame, demandSameRun } from '../law.js'
 import { possibleInputs } from '../parameter-samples.js'
 import type { ComponentCall } from '../run-components.js'
 import { ordinarySteps } from '../steps.js'
@@ -16,7 +16,7 @@ export const noMutation: Law = defineLaw({
       const result = run()
       const after = [fingerprint(call.context), fingerprint(call.candidates)]
       const changed = before.flatMap((facts, index) => changedFacts(facts, after[index]!))
-      require(changed.length === 0, `${call.component} changed ${changed.join(', ')}`)
+      demand(changed.length === 0, `${call.component} changed ${changed.join(', ')}`)
       return result
     }
     hostFor(subject, { around }).selectAll(ordinarySteps(subject))
@@ -67,7 +67,7 @@ export const declaredInputs: Law = defineLaw({
     try {
       host.selectAll(ordinarySteps(subject))
     } finally {
-      require(undeclared.size === 0, () => [...undeclared].join('; '))
+      demand(undeclared.size === 0, () => [...undeclared].join('; '))
     }
   },
 })
@@ -86,7 +86,7 @@ export const noAmbient: Law = defineLaw({
       const around = <T>(call: ComponentCall, run: () => T): T => guard(call.component, run)
       hostFor(subject, { around, aroundHook: guard }).selectAll(ordinarySteps(subject))
     } finally {
-      require(used.size === 0, () => [...used].join('; '))
+      demand(used.size === 0, () => [...used].join('; '))
     }
   },
 })
@@ -98,7 +98,7 @@ export const staleViews: Law = defineLaw({
   check: (subject) => {
     const steps = ordinarySteps(subject)
     const expected = hostFor(subject).selectAll(steps)
-    requireSameRun(
+    demandSameRun(
       expected,
       hostFor(subject, { checkViews: true }).selectAll(steps),
       'with views that turn stale',
@@ -130,7 +130,7 @@ export const survivesThrow: Law = defineLaw({
           reads = Infinity
           const actual = host.select(next, { query: true })
           if (query)
-            requireSame(expected, actual, `after a query that failed at read ${failingRead} (step ${index})`)
+            demandSame(expected, actual, `after a query that failed at read ${failingRead} (step ${index})`)
         }
       }
     }

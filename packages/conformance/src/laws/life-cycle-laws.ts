@@ -1,5 +1,5 @@
 import { workerInfosOf } from '../hand-made-view.js'
-import { type Law, defineLaw, hostFor, require, requireSameRun } from '../law.js'
+import { type Law, defineLaw, hostFor, demand, demandSameRun } from '../law.js'
 import { acceptedVariants, parameterText } from '../parameter-samples.js'
 import type { PolicyHost } from '../policy-host.js'
 import { ordinarySteps } from '../steps.js'
@@ -16,12 +16,12 @@ export const reconfigureSame: Law = defineLaw({
     const steps = ordinarySteps(subject)
     const expected = hostFor(subject).selectAll(steps)
     const host = hostFor(subject)
-    requireReconfigure(host)
+    demandReconfigure(host)
     const actual = steps.map((step) => {
       reconfigure(host, parametersOf(subject))
       return host.select(step)
     })
-    requireSameRun(expected, actual, 'patched to the same values before each selection')
+    demandSameRun(expected, actual, 'patched to the same values before each selection')
   },
 })
 
@@ -37,24 +37,26 @@ export const reconfigureFull: Law = defineLaw({
     for (const configured of acceptedVariants(subject, subject.policy.runtime)) {
       const patched = { ...subject, configured }
       const host = hostFor(subject, { reservesRuntimeInputs: true })
-      requireReconfigure(host)
+      demandReconfigure(host)
       const used = subject.policy.inputs(parametersOf(patched), inputScopeOf(subject, false))
       // A policy that fails to reserve a group breaks `inputs-reserved`, not this law.
       if (used.some((name) => !host.inputs.includes(name))) continue
       reconfigure(host, parametersOf(patched))
       const expected = hostFor(patched, { reservesRuntimeInputs: true }).selectAll(steps)
-      requireSameRun(expected, host.selectAll(steps), `patched to ${parameterText(configured)}`)
+      demandSameRun(expected, host.selectAll(steps), `patched to ${parameterText(configured)}`)
       const returned = hostFor(subject, { reservesRuntimeInputs: true })
       reconfigure(returned, parametersOf(patched))
       reconfigure(returned, parametersOf(subject))
-      requireSameRun(original, returned.selectAll(steps), `patched to ${parameterText(configured)} and back`)
+      demandSameRun(original, returned.selectAll(steps), `patched to ${parameterText(configured)} and back`)
     }
   },
 })
 
-function requireReconfigure(host: PolicyHost): void {
-  require(typeof host.policy.reconfigure ===
-    'function', 'runtime is not empty, but create returns no reconfigure()')
+function demandReconfigure(host: PolicyHost): void {
+  demand(
+    typeof host.policy.reconfigure === 'function',
+    'runtime is not empty, but create returns no reconfigure()',
+  )
 }
 
 function reconfigure(host: PolicyHost, parameters: unknown): void {
@@ -78,24 +80,28 @@ export const snapshotRoundTrip: Law = defineLaw({
     const expected = hostFor(subject).selectAll(steps)
     const before = hostFor(subject)
     const { snapshot, restore } = before.policy
-    require(typeof snapshot === 'function' &&
-      typeof restore === 'function', 'snapshot() and restore() come together')
+    demand(
+      typeof snapshot === 'function' && typeof restore === 'function',
+      'snapshot() and restore() come together',
+    )
     const start = before.selectAll(steps.slice(0, half))
     const value = before.hook('snapshot', (policy) => policy.snapshot!())
     const json = JSON.stringify(value)
-    require(json !== undefined, 'snapshot() returned a value that JSON cannot hold')
-    require(JSON.stringify(before.policy.snapshot!()) === json, 'a second snapshot() differs from the first')
-    requireSameRun(expected.slice(half), before.selectAll(steps.slice(half)), 'after snapshot()')
+    demand(json !== undefined, 'snapshot() returned a value that JSON cannot hold')
+    demand(JSON.stringify(before.policy.snapshot!()) === json, 'a second snapshot() differs from the first')
+    demandSameRun(expected.slice(half), before.selectAll(steps.slice(half)), 'after snapshot()')
 
     const source = hostFor(subject)
     source.selectAll(steps.slice(0, half))
     const after = hostFor(subject, { streamStates: source.streams, clockOriginMs: source.nowMs })
     after.hook('onWorkersChanged', (policy) => policy.onWorkersChanged?.(workersBefore(subject, half)))
     after.hook('restore', (policy) => policy.restore!(JSON.parse(json)))
-    requireSameRun(expected, [...start, ...after.selectAll(steps.slice(half))], 'after restore()')
+    demandSameRun(expected, [...start, ...after.selectAll(steps.slice(half))], 'after restore()')
     for (const unknown of [undefined, null, 42, 'text', [], {}, { version: 'a version nobody wrote' }]) {
-      require(refuses(subject, unknown), () =>
-        `restore() accepts ${JSON.stringify(unknown)} without a complaint`)
+      demand(
+        refuses(subject, unknown),
+        () => `restore() accepts ${JSON.stringify(unknown)} without a complaint`,
+      )
     }
   },
 })

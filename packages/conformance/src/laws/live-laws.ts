@@ -1,4 +1,4 @@
-import { type Law, defineLaw, hostFor, require, requireSame } from '../law.js'
+import { type Law, defineLaw, hostFor, demand, demandSame } from '../law.js'
 import { LiveHost } from '../live-host.js'
 import { type Outcome, differenceOf } from '../outcome.js'
 import { type Step, canonicalSteps, ordinarySteps } from '../steps.js'
@@ -17,12 +17,12 @@ export const liveHost: Law = defineLaw({
     for (const [index, step] of canonicalSteps(subject).entries()) {
       const explained = live.explain(step)
       const expected = host.select(step)
-      requireSame(expected, explained, `explain, step ${index}`)
-      requireSame(withoutCosts(expected), live.select(step, 'tracked'), `step ${index}`)
+      demandSame(expected, explained, `explain, step ${index}`)
+      demandSame(withoutCosts(expected), live.select(step, 'tracked'), `step ${index}`)
     }
     live.selector.dispose()
     const failed = warnings.find((warning) => /^policy_\w+_failed/u.test(warning))
-    require(failed === undefined, `a hook threw: ${failed}`)
+    demand(failed === undefined, `a hook threw: ${failed}`)
   },
 })
 
@@ -45,8 +45,8 @@ export const liveQueries: Law = defineLaw({
       const query = asked.select(step, 'query')
       failWithoutEndpoints(asked, step)
       const tracked = asked.select(step, 'tracked')
-      requireSame(query, tracked, `step ${index}, the tracked selection after its query`)
-      requireSame(expected, tracked, `step ${index}, among queries`)
+      demandSame(query, tracked, `step ${index}, the tracked selection after its query`)
+      demandSame(expected, tracked, `step ${index}, among queries`)
     }
   },
 })
@@ -70,7 +70,7 @@ export const liveViews: Law = defineLaw({
     const checked = new LiveHost(subject, { checkViews: true })
     for (const [index, step] of ordinarySteps(subject).entries()) {
       const difference = differenceOf(plain.select(step, 'tracked'), checked.select(step, 'tracked'))
-      require(difference === undefined, `step ${index} with \`checkViews\`: ${difference}`)
+      demand(difference === undefined, `step ${index} with \`checkViews\`: ${difference}`)
     }
   },
 })

@@ -1,5 +1,5 @@
 import type { CandidateRows, PickExplanation, WorkerSelectionContext } from '@router/sdk'
-import { type Law, defineLaw, hostFor, require, requireSame, requireSameRun } from '../law.js'
+import { type Law, defineLaw, hostFor, demand, demandSame, demandSameRun } from '../law.js'
 import { rankName } from '../outcome.js'
 import type { AnyPolicy } from '../run-components.js'
 import { type Step, canonicalSteps, ordinarySteps, shuffled } from '../steps.js'
@@ -19,11 +19,11 @@ export const rowPermutation: Law = defineLaw({
         ...step,
         rows: shuffled(step.rows, seed + BigInt(index)),
       }))
-      requireSameRun(expected, hostFor(subject).selectAll(permuted), `permutation ${seed}`)
+      demandSameRun(expected, hostFor(subject).selectAll(permuted), `permutation ${seed}`)
     }
     const host = hostFor(subject)
     const spelled = canonical.map((step) => host.select(step, { writesCanonicalRows: true }))
-    requireSameRun(expected, spelled, 'canonical rows with `canonicalRows` spelled out')
+    demandSameRun(expected, spelled, 'canonical rows with `canonicalRows` spelled out')
   },
 })
 
@@ -47,11 +47,15 @@ export const filteredRows: Law = defineLaw({
             const rank = `${index} ${rankName(view.workerId(row), view.dpRank[row]!)}`
             const keeps = filter.keep(context, candidates, row)
             if (second)
-              require(filter.keep(context, candidates, row) ===
-                keeps, `${filter.name} changed its mind on ${rank}`)
+              demand(
+                filter.keep(context, candidates, row) === keeps,
+                `${filter.name} changed its mind on ${rank}`,
+              )
             const known = answers[current]!.get(rank)
-            require(known === undefined ||
-              known === keeps, `${filter.name} answers by the order of questions on ${rank}`)
+            demand(
+              known === undefined || known === keeps,
+              `${filter.name} answers by the order of questions on ${rank}`,
+            )
             answers[current]!.set(rank, keeps)
             return keeps
           },
@@ -67,7 +71,7 @@ export const filteredRows: Law = defineLaw({
         const rejected = [...answers[index]!].some(
           ([rank, keeps]) => !keeps && rank.endsWith(` ${outcome.chosen}`),
         )
-        require(!rejected, `step ${index}: picked ${outcome.chosen}, which a filter rejects`)
+        demand(!rejected, `step ${index}: picked ${outcome.chosen}, which a filter rejects`)
       }
     }
   },
@@ -84,7 +88,7 @@ export const explainRows: Law = defineLaw({
       const { picker } = policy
       const pick: typeof picker.pick = (context, candidates, costs) => {
         const { count }: CandidateRows = candidates
-        requireExplanation(picker.explain!({ ...context, queryOnly: true }, candidates, costs), count)
+        demandExplanation(picker.explain!({ ...context, queryOnly: true }, candidates, costs), count)
         return picker.pick(context, candidates, costs)
       }
       return { ...policy, picker: { ...picker, pick } }
@@ -93,13 +97,13 @@ export const explainRows: Law = defineLaw({
   },
 })
 
-function requireExplanation({ tieSet, keys = {} }: PickExplanation, count: number): void {
+function demandExplanation({ tieSet, keys = {} }: PickExplanation, count: number): void {
   const isRow = (row: number): boolean => Number.isInteger(row) && row >= 0 && row < count
   const told = `tieSet [${tieSet.join(', ')}] of ${count} rows`
-  require(tieSet.length > 0 && tieSet.every(isRow), `${told} must name rows in [0, ${count})`)
-  require(new Set(tieSet).size === tieSet.length, `${told} names a row twice`)
+  demand(tieSet.length > 0 && tieSet.every(isRow), `${told} must name rows in [0, ${count})`)
+  demand(new Set(tieSet).size === tieSet.length, `${told} names a row twice`)
   for (const [name, values] of Object.entries(keys)) {
-    require(values.length === count, `key '${name}' has ${values.length} values for ${count} rows`)
+    demand(values.length === count, `key '${name}' has ${values.length} values for ${count} rows`)
   }
 }
 
@@ -118,7 +122,7 @@ export const leftOvers: Law = defineLaw({
           host.select(step, { leftOvers: leftOverRows(value), leftOverCost }),
         )
         const memory = webAssembly ? '' : ', without WebAssembly memory'
-        requireSameRun(expected, actual, `with ${value} in the left-overs${memory}`)
+        demandSameRun(expected, actual, `with ${value} in the left-overs${memory}`)
       }
     }
   },
@@ -155,7 +159,7 @@ export const fleetChanges: Law = defineLaw({
     const order = [...steps, ...steps.toReversed()]
     for (const [index, step] of order.entries()) {
       const expected = hostFor(subject).select(step, { query: true })
-      requireSame(
+      demandSame(
         expected,
         host.select(step, { query: true }),
         `fleet change ${index} (${step.rows.length} rows)`,

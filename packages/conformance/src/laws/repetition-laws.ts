@@ -1,6 +1,6 @@
 import type { PolicyDefinition } from '@router/sdk'
 import { extremeSteps, unknownSteps } from '../extreme-steps.js'
-import { type Law, defineLaw, hostFor, require, requireSame, requireSameRun } from '../law.js'
+import { type Law, defineLaw, hostFor, demand, demandSame, demandSameRun } from '../law.js'
 import { acceptedVariants, parameterText } from '../parameter-samples.js'
 import type { AnyPolicy } from '../run-components.js'
 import { type Step, ordinarySteps } from '../steps.js'
@@ -22,8 +22,8 @@ export const deterministicSeed: Law = defineLaw({
     const secondAgain = hostFor(subject, { ...later, entropy: 2n })
     const firstAgain = hostFor(subject, { ...later, entropy: 1n })
     for (const [index, step] of steps.entries()) {
-      requireSame(expected[1]![index]!, secondAgain.select(step), `seed 2 again, step ${index}`)
-      requireSame(expected[0]![index]!, firstAgain.select(step), `seed 1 again, step ${index}`)
+      demandSame(expected[1]![index]!, secondAgain.select(step), `seed 2 again, step ${index}`)
+      demandSame(expected[0]![index]!, firstAgain.select(step), `seed 1 again, step ${index}`)
     }
   },
 })
@@ -37,12 +37,12 @@ export const freshObjects: Law = defineLaw({
     const alone = hostFor(subject).selectAll(steps)
     const host = hostFor(subject)
     const neighbour = hostFor(subject, { entropy: 99n })
-    require(host.policy !== neighbour.policy, 'create returned the same object twice')
+    demand(host.policy !== neighbour.policy, 'create returned the same object twice')
     const interleaved = steps.map((step, index) => {
       neighbour.select(steps[(index * 5) % steps.length]!)
       return host.select(step)
     })
-    requireSameRun(alone, interleaved, 'interleaved with another partition')
+    demandSameRun(alone, interleaved, 'interleaved with another partition')
   },
 })
 
@@ -63,8 +63,8 @@ export const renamedPolicy: Law = defineLaw({
       inputs: (parameters, scope) => inputs(parameters, scope),
       create: (parameters, scope) => create(parameters, scope),
     }
-    requireSameRun(expected, hostFor({ ...subject, policy }).selectAll(steps), 'renamed')
-    requireSameRun(expected, hostFor(subject, { wrap: wrapped }).selectAll(steps), 'with wrapped components')
+    demandSameRun(expected, hostFor({ ...subject, policy }).selectAll(steps), 'renamed')
+    demandSameRun(expected, hostFor(subject, { wrap: wrapped }).selectAll(steps), 'with wrapped components')
   },
 })
 
@@ -104,8 +104,8 @@ export const queryRule: Law = defineLaw({
       for (let count = 0; count < index % 4; count++) host.select(askedInstead(step, count), { query: true })
       const asked = host.select(step, { query: true })
       const tracked = host.select(step)
-      requireSame(asked, tracked, `step ${index}, the tracked selection after its query`)
-      requireSame(expected[index]!, tracked, `step ${index}, among queries`)
+      demandSame(asked, tracked, `step ${index}, the tracked selection after its query`)
+      demandSame(expected[index]!, tracked, `step ${index}, among queries`)
     }
   },
 })
@@ -127,7 +127,7 @@ export const reservedUnused: Law = defineLaw({
     for (const configured of unusedReservations(subject)) {
       const expected = hostFor({ ...subject, configured }).selectAll(steps)
       const actual = hostFor({ ...subject, configured }, { reservesRuntimeInputs: true }).selectAll(steps)
-      requireSameRun(expected, actual, `with ${parameterText(configured)} and reserved inputs`)
+      demandSameRun(expected, actual, `with ${parameterText(configured)} and reserved inputs`)
     }
   },
 })
@@ -157,7 +157,7 @@ export const movedColumns: Law = defineLaw({
         memory.grow()
         return host.select(step)
       })
-      requireSameRun(expected, actual, webAssembly ? 'WebAssembly memory grows' : 'plain buffer grows')
+      demandSameRun(expected, actual, webAssembly ? 'WebAssembly memory grows' : 'plain buffer grows')
     }
   },
 })
@@ -172,6 +172,6 @@ export const kernelsAgree: Law = defineLaw({
     const named = [...extremeSteps(subject), ...unknownSteps(subject)].map(({ step }) => step)
     const steps = [...ordinarySteps(subject), ...named]
     const expected = hostFor(subject, { memory: new TestMemory({ webAssembly: false }) }).selectAll(steps)
-    requireSameRun(expected, hostFor(subject).selectAll(steps), 'with WebAssembly memory')
+    demandSameRun(expected, hostFor(subject).selectAll(steps), 'with WebAssembly memory')
   },
 })
