@@ -20,13 +20,14 @@ export class ColumnPlaces {
   #costsColumn: Float64Array | undefined
   #activeColumn: Float64Array | undefined
 
-  /** Finds the columns of a view with the cache group; false = they share no buffer, as in a view made by hand. */
+  /** Finds the columns of a view with the cache group; false = they share no buffer, as in a view made by hand or a checked one. */
   locate(candidates: DefaultCandidates, costs: Float64Array): boolean {
     const { load, cache, preferredTaint } = candidates
     const active = load.activePrefillTokens
     if (this.#costsColumn === costs && this.#activeColumn === active) return true
-    if (cache === undefined || costs.buffer !== active.buffer || costs.buffer !== cache.estimateTokens.buffer)
-      return false
+    // A checked view wraps its columns in proxies, which have no place in memory.
+    if (cache === undefined || !ArrayBuffer.isView(costs) || !ArrayBuffer.isView(active)) return false
+    if (costs.buffer !== active.buffer || costs.buffer !== cache.estimateTokens.buffer) return false
     this.#costsColumn = costs
     this.#activeColumn = active
     if (this.doubles.buffer !== costs.buffer) this.doubles = new Float64Array(costs.buffer)
