@@ -300,6 +300,13 @@ describe('utility sampling', () => {
     expect(pickByTarget(weights, 3, Uint32Array.from([2, 1, 0]), 3)).toBe(0)
   })
 
+  it('sums in canonical order', () => {
+    const weights = new Float64Array(3)
+    const sum = utilityWeights(Float64Array.from([3, 1, 2]), 3, Uint32Array.from([1, 2, 0]), 1, weights)
+    expect(Array.from(weights)).toEqual([1, Math.exp(-2), Math.exp(-1)])
+    expect(sum).toBe(Math.exp(-2) + Math.exp(-1) + 1)
+  })
+
   it('does not overflow', () => {
     expect(pickUtility([maximum, -maximum, maximum], 1e-9, 0.6)).toBe(2)
   })
