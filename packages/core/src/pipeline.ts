@@ -1,4 +1,4 @@
-import { SelectionError, type WorkerInputName } from '@router/sdk'
+import { type PickExplanation, SelectionError, type WorkerInputName } from '@router/sdk'
 import { CandidateView } from './candidate-view.js'
 import type { Column } from './column-memory.js'
 import { ColumnSet, type GroupName } from './column-set.js'
@@ -237,7 +237,10 @@ export class Pipeline {
     const totals = this.costs.totals.view
     if (recorder !== undefined) {
       try {
-        recorder.picked(totals, component.explain?.(this.#context, view, totals))
+        recorder.picked(
+          totals,
+          checkedExplanation(component.explain?.(this.#context, view, totals), this.#count),
+        )
       } catch (cause) {
         throw policyFailure(`picker ${component.name} (explain)`, cause)
       }
@@ -267,4 +270,10 @@ export class Pipeline {
 function tiersOf(columns: ColumnSet): Tiers {
   const { deviceOverlapBlocks, hostOverlapBlocks, diskOverlapBlocks } = columns.groups.cache!
   return { device: deviceOverlapBlocks, host: hostOverlapBlocks, disk: diskOverlapBlocks }
+}
+
+function checkedExplanation(pick: PickExplanation | undefined, count: number): PickExplanation | undefined {
+  const wrong = pick?.tieSet.find((row) => !(Number.isInteger(row) && row >= 0 && row < count))
+  if (wrong === undefined) return pick
+  throw new RangeError(`the tie set names row ${wrong}; a row is an integer from 0 to ${count - 1}`)
 }

@@ -18,9 +18,7 @@ export class ViewGuard {
         // Typed arrays answer only with themselves as receiver.
         const value: unknown = Reflect.get(object, key)
         if (typeof value === 'function') return value.bind(object)
-        return typeof value === 'object' && value !== null && !Object.isFrozen(value)
-          ? this.wrap(value)
-          : value
+        return isWrappable(value) ? this.wrap(value) : value
       },
       set: (object, key, value) => {
         this.#check(key)
@@ -39,4 +37,11 @@ export class ViewGuard {
       { key },
     )
   }
+}
+
+/** A buffer stays itself: typed arrays over a proxy of it would be empty. */
+function isWrappable(value: unknown): value is object {
+  return (
+    typeof value === 'object' && value !== null && !(value instanceof ArrayBuffer) && !Object.isFrozen(value)
+  )
 }
