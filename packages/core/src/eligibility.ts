@@ -186,6 +186,7 @@ export class Eligibility {
 
   /** Rejection of a pin that names no row: unknown worker, or rank out of range. */
   #absentPinRejection(worker: number, workerId: bigint): RankRejection {
+    if (this.#affinityRow >= 0) return 'WorkerNotAllowed'
     if (worker < 0) return this.#table.isRoutable(workerId) ? 'WorkerUnavailable' : 'WorkerNotRoutable'
     return this.#table.available[worker] === 0 ? 'WorkerNotRoutable' : 'DpRankUnavailable'
   }

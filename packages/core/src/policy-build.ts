@@ -28,7 +28,8 @@ export interface BuiltPolicy {
 
 /**
  * Builds a policy object. Errors: `ROUTER_INPUT_UNAVAILABLE` (a group this host cannot supply), `ROUTER_INPUT_NOT_DECLARED` (a
- * component asks for more than its policy), `ROUTER_POLICY_DEFINITION_INVALID` (`create` threw or returned something else).
+ * component asks for more than its policy), `ROUTER_POLICY_DEFINITION_INVALID` (`inputs` or `create` threw, or `create` returned
+ * something else). A failure gives the memory back that `create` took.
  */
 export function buildPolicy(
   instance: PolicyInstance,
@@ -36,8 +37,22 @@ export function buildPolicy(
   host: HostScope,
   supported: readonly WorkerInputName[],
 ): BuiltPolicy {
+  try {
+    return build(instance, inputScope, host, supported)
+  } catch (error) {
+    host.release()
+    throw error
+  }
+}
+
+function build(
+  instance: PolicyInstance,
+  inputScope: InputScope,
+  host: HostScope,
+  supported: readonly WorkerInputName[],
+): BuiltPolicy {
   const { definition, parameters } = instance
-  const declared = [...new Set(definition.inputs(parameters, inputScope))]
+  const declared = [...new Set(guarded(instance, 'inputs', () => definition.inputs(parameters, inputScope)))]
   for (const group of declared) {
     if (workerInputNames.includes(group) && supported.includes(group)) continue
     throw new CatalogError(
@@ -46,12 +61,7 @@ export function buildPolicy(
       { type: definition.type, group, available: supported },
     )
   }
-  let policy: WorkerSelectionPolicy<never, unknown>
-  try {
-    policy = definition.create(parameters, host.scope)
-  } catch (cause) {
-    throw invalid(instance, `create threw: ${cause instanceof Error ? cause.message : String(cause)}`, cause)
-  }
+  const policy = guarded(instance, 'create', () => definition.create(parameters, host.scope))
   checkShape(instance, policy)
   // Declarations are read once each: picker, then filters, then scorers.
   const read = <C extends { readonly name: string; readonly inputs?: readonly WorkerInputName[] }>(
@@ -72,6 +82,15 @@ export function buildPolicy(
   const filters = ((policy.filters ?? []) as unknown as WorkerFilter[]).map(read)
   const scorers = ((policy.scorers ?? []) as unknown as WorkerScorer[]).map(read)
   return { policy, declared: Object.freeze(declared), picker, filters, scorers }
+}
+
+function guarded<T>(instance: PolicyInstance, name: string, call: () => T): T {
+  try {
+    return call()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw invalid(instance, `${name} threw: ${reason}`, cause)
+  }
 }
 
 function checkShape(
