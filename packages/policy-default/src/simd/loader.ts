@@ -140,7 +140,7 @@ export class SimdKernel {
     return chosen
   }
 
-  /** `pickSoftmax` over rows in canonical order, draw for draw; -1 = the spread is too wide for the kernel, nothing drawn. */
+  /** `pickSoftmax` over rows in canonical order, draw for draw; -1 = nothing drawn, the spread is not for this kernel. */
   pickSoftmax(count: number, temperature: number, random: WyRand): number {
     const params = this.#scratch.float64
     const softmaxAt = params.byteOffset + softmaxParam * doubleBytes
@@ -150,8 +150,11 @@ export class SimdKernel {
     const spread = params[softmaxParam + 1]! - low
     if (spread === Infinity) return -1
     const scale = spread === 0 ? 0 : -1 / (spread * temperature)
+    const shift = low * scale
+    // Spread x temperature is too small for a double.
+    if (shift - shift !== 0) return -1
     params[softmaxParam] = scale
-    params[softmaxParam + 1] = low * scale
+    params[softmaxParam + 1] = shift
     const weightsAt = this.#weights.byteOffset
     this.#kernel.exponentials(softmaxAt, this.#totals, count, weightsAt, drawAt)
     params[drawParam + 1] = random.unit()

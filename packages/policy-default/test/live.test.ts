@@ -1,0 +1,217 @@
+import { PolicyInstance, type SelectionRequest, createRouterCore } from '@router/core'
+import {
+  PolicyCatalog,
+  SelectionError,
+  WyRand,
+  routerDefaults,
+  sharedHitsFrom,
+  workerRoles,
+} from '@router/sdk'
+import { describe, expect, it } from 'vitest'
+import { defaultPolicy } from '../src/index.js'
+import { LiveFleet, costs, picks, request, resolved } from './live-fleet.js'
+
+const kernels = describe.each([
+  ['SIMD kernel', { webAssembly: true }],
+  ['plain loops', { webAssembly: false }],
+])
+
+const codeOf = (act: () => unknown): { code: string; details: unknown } => {
+  try {
+    act()
+  } catch (error) {
+    if (SelectionError.isInstance(error)) return { code: error.code, details: error.details }
+    throw error
+  }
+  throw new Error('nothing was thrown')
+}
+
+kernels('the policy in the live host, %s', (_name, options) => {
+  it('120 unseeded selections among ties give more than one winner, and only tied rows', () => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 9; worker++)
+      fleet.set(worker, { decode: worker % 3 === 1 ? 5 : 6 + worker })
+    const winners = new Set(picks(fleet.selector(), 120))
+    expect([...winners].toSorted()).toEqual([1, 4, 7])
+  })
+
+  it('two unseeded objects do not share a stream, two of one seed decide alike', () => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 16; worker++) fleet.set(worker)
+    const entropy = new WyRand(1n)
+    const unseeded = Array.from({ length: 2 }, () => fleet.selector({}, { entropy: () => entropy.next() }))
+    expect(picks(unseeded[0]!, 40)).not.toEqual(picks(unseeded[1]!, 40))
+    const seeded = Array.from({ length: 2 }, () => fleet.selector({ seed: '42' }))
+    expect(picks(seeded[0]!, 40)).toEqual(picks(seeded[1]!, 40))
+  })
+
+  it.each([0, 0.7])('a mandatory pin is kept and draws nothing, temperature %d', (router_temperature) => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 8; worker++) fleet.set(worker, { decode: worker === 3 ? 900 : 1 })
+    const parameters = { seed: 9, router_temperature }
+    const expected = picks(fleet.selector(parameters), 30)
+    const pinnedWorker = { workerId: 3n, dpRank: 0 }
+    const selector = fleet.selector(parameters)
+    const actual = expected.map(() => {
+      expect(picks(selector, 2, { pinnedWorker })).toEqual([3, 3])
+      return picks(selector, 1)[0]
+    })
+    expect(actual).toEqual(expected)
+  })
+
+  it.each([0, 0.7])('queries do not move the stream, temperature %d', (router_temperature) => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 8; worker++) fleet.set(worker, { decode: worker >> 1 })
+    const parameters = { seed: 9, router_temperature }
+    const expected = picks(fleet.selector(parameters), 30)
+    const selector = fleet.selector(parameters)
+    for (const worker of expected) {
+      expect(picks(selector, 2, { mode: 'query' })).toEqual([worker, worker])
+      expect(selector.explain(request()).chosen?.workerId).toBe(BigInt(worker))
+      expect(picks(selector, 1)).toEqual([worker])
+    }
+  })
+
+  it('a patch keeps the stream', () => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 8; worker++) fleet.set(worker)
+    const expected = picks(fleet.selector({ seed: 9 }), 20)
+    const instance = new PolicyInstance(resolved({ seed: 9 }))
+    const selector = fleet.selector({}, { policy: instance })
+    const actual = expected.map((_, index) => {
+      instance.patch({ prefill_load_scale: 1 + index })
+      return picks(selector, 1)[0]
+    })
+    expect(actual).toEqual(expected)
+  })
+
+  it('a patch acts on the next selection: every weight, and the temperature', () => {
+    const fleet = new LiveFleet(options)
+    fleet.set(1, { active: 1600, decode: 40, requests: 3, device: 60, host: 8, disk: 4 })
+    fleet.set(2, { decode: 90, requests: 1 })
+    const instance = new PolicyInstance(resolved({}, true))
+    const selector = fleet.selector({}, { policy: instance })
+    const sharedHits = sharedHitsFrom([[50, 90]])
+    for (const patch of [
+      { overlap_score_credit: 0.5 },
+      { overlap_score_credit_decay: 1 },
+      { prefill_load_scale: 2 },
+      { decode_active_request_weight: 7 },
+      { host_cache_hit_weight: 0.5 },
+      { disk_cache_hit_weight: 0.5 },
+      { shared_cache_multiplier: 0.5 },
+      { prefix_affinity_weight: 3 },
+      { overlap_score_credit: 0 },
+    ]) {
+      const before = costs(selector, { sharedHits })
+      instance.patch(patch)
+      const after = costs(selector, { sharedHits })
+      expect(after, JSON.stringify(patch)).not.toEqual(before)
+      expect(after).toEqual(costs(fleet.selector(instance.configured), { sharedHits }))
+    }
+    instance.patch({ router_temperature: 1e9 })
+    expect(new Set(picks(selector, 60))).toEqual(new Set([1, 2]))
+  })
+
+  it('a reused object never leaks a value of the previous request', () => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 13; worker++) {
+      const device = (worker * 7) % 9
+      fleet.set(worker, { active: 31 * worker, decode: worker % 5, requests: worker % 4, device, host: 2 }, [
+        worker % 2 === 0 ? 'even' : 'odd',
+      ])
+    }
+    const parameters = {
+      overlap_score_credit_decay: 0.6,
+      shared_cache_multiplier: 0.6,
+      prefix_affinity_weight: 0.25,
+    }
+    const reused = fleet.selector(parameters)
+    for (let round = 0; round < 120; round++) {
+      const facts: Partial<SelectionRequest> = {
+        promptTokens: [1, 17, 127, 2048, 0][round % 5]!,
+        blockSize: [8, 16, 32, 17, 3][(round % 7) % 5]!,
+        tracksPrefillTokens: round % 2 === 0,
+        hasTierMatches: round % 3 !== 0,
+        sharedHits:
+          round % 4 === 1
+            ? sharedHitsFrom([
+                [1, 3],
+                [5, 12],
+              ])
+            : undefined,
+        preferredTaints: round % 11 === 5 ? [{ taint: 'odd', weight: 0.85 }] : [],
+        allowedWorkerIds: round % 9 === 4 ? [1n, 3n, 4n, 9n] : undefined,
+        pinnedWorker: round % 13 === 7 ? { workerId: 3n, dpRank: 0 } : undefined,
+      }
+      const fresh = fleet.selector(parameters)
+      expect(costs(reused, facts), `round ${round}`).toEqual(costs(fresh, facts))
+      fresh.dispose()
+      reused.select(request(facts))
+    }
+  })
+
+  it('an overflow is an error that names the row, and the next selection is sound', () => {
+    const fleet = new LiveFleet(options)
+    for (let worker = 0; worker < 5; worker++) fleet.set(worker, { active: worker === 3 ? 1e308 : 10 })
+    const selector = fleet.selector({ prefill_load_scale: 1e300 })
+    expect(codeOf(() => selector.select(request()))).toMatchObject({
+      code: 'ROUTER_NON_FINITE_COST',
+      details: { scorerIndex: 0, row: 3, workerId: 3n },
+    })
+    fleet.set(3, { decode: 1e306 })
+    expect(picks(selector, 40)).not.toContain(3)
+  })
+
+  it('skips an overloaded worker with the best overlap', () => {
+    const fleet = new LiveFleet(options)
+    fleet.set(1, { device: 100 })
+    fleet.set(2, { device: 4 })
+    fleet.set(3)
+    const selector = fleet.selector()
+    expect(picks(selector, 2)).toEqual([1, 1])
+    fleet.table.setOverloadedWorkers([1n])
+    expect(picks(selector, 2)).toEqual([2, 2])
+  })
+
+  it('an empty prompt is routed by load, charges no affinity, and divides nothing by 0', () => {
+    const fleet = new LiveFleet(options)
+    fleet.set(1, { active: 480, decode: 2 }, ['near'])
+    fleet.set(2, { active: 0, decode: 4 })
+    for (const overlap_score_credit_decay of [0, 1]) {
+      const plain = fleet.selector({ overlap_score_credit_decay })
+      const charging = fleet.selector({ overlap_score_credit_decay, prefix_affinity_weight: 4 })
+      const facts = { promptTokens: 0, preferredTaints: [{ taint: 'near', weight: 0.1 }] }
+      expect(costs(charging, facts)).toEqual(costs(plain, facts))
+      expect(picks(charging, 2, facts)).toEqual([2, 2])
+    }
+  })
+})
+
+describe('the catalog', () => {
+  it('resolves all four roles to the built-in, which takes every number from the router', () => {
+    const bundle = new PolicyCatalog().withDefault(defaultPolicy).resolve({})
+    const defaults = { ...routerDefaults, overlap_score_credit: 0.5, router_temperature: 0 }
+    const core = createRouterCore({ bundle, entropy: () => 7n, nowMs: () => 0, routerDefaults: defaults })
+    for (const role of workerRoles) {
+      const { table, selector } = core.partition({ role })
+      for (const workerId of [1n, 2n]) table.upsertWorker({ workerId })
+      for (const workerId of [1n, 2n]) table.setLoad(table.slotOf(workerId, 0), 0, 10, 0)
+      table.setOverlap(table.slotOf(2n, 0), 100, 0, 0, 100, 1600)
+      expect(selector.instance.name).toBe('default')
+      // Plain decode looks at no cache: 10 against 10.
+      expect(costs(selector)).toEqual(role === 'decode' ? [110, 110] : [110, 60])
+    }
+    core.dispose()
+  })
+
+  it('lets an instance override some numbers and inherit the others', () => {
+    const fleet = new LiveFleet()
+    fleet.set(1, { decode: 3, requests: 2 })
+    const defaults = { ...routerDefaults, prefill_load_scale: 2, decode_active_request_weight: 5 }
+    const inherited = fleet.selector({}, { routerDefaults: defaults })
+    const tuned = fleet.selector({ decode_active_request_weight: 32 }, { routerDefaults: defaults })
+    expect(costs(inherited)).toEqual([200 + 3 + 10])
+    expect(costs(tuned)).toEqual([200 + 3 + 64])
+  })
+})
