@@ -2,7 +2,7 @@ import { type PickExplanation, SelectionError, type WorkerInputName } from '@rou
 import { CandidateView } from './candidate-view.js'
 import type { Column } from './column-memory.js'
 import { ColumnSet, type GroupName } from './column-set.js'
-import { type ComponentCalls, policyFailure } from './component-calls.js'
+import type { ComponentCalls } from './component-calls.js'
 import { CostBuffers } from './cost-buffers.js'
 import { Eligibility, type Stage, gatheredRows } from './eligibility.js'
 import type { Tiers } from './host-loops.js'
@@ -235,17 +235,18 @@ export class Pipeline {
     const { component, views } = this.#picker
     const view = views[this.#stage]!
     const totals = this.costs.totals.view
-    if (recorder !== undefined) {
-      try {
-        recorder.picked(
-          totals,
-          checkedExplanation(component.explain?.(this.#context, view, totals), this.#count),
-        )
-      } catch (cause) {
-        throw policyFailure(`picker ${component.name} (explain)`, cause)
-      }
-    }
-    return this.#calls.pick(component, view, totals)
+    recorder?.summed(totals)
+    const row = this.#calls.pick(component, view, totals)
+    if (recorder !== undefined) this.#explainPick(recorder)
+    return row
+  }
+
+  #explainPick(recorder: Recorder): void {
+    const { component, views } = this.#picker
+    const view = views[this.#stage]!
+    recorder.picked((costs) =>
+      checkedExplanation(component.explain?.(this.#context, view, costs), this.#count),
+    )
   }
 
   #viewsFor(inputs: readonly WorkerInputName[]): readonly CandidateView[] {

@@ -13,6 +13,8 @@ export class Recorder {
   #multipliers: Float64Array | undefined
   #totals: Float64Array | undefined
   #pick: PickExplanation | undefined
+  /** What `explain` of the picker threw. */
+  pickFault: unknown
 
   constructor(table: WorkerTable) {
     this.#table = table
@@ -32,9 +34,17 @@ export class Recorder {
     this.#contributions.push({ scorer, costs: costs.slice(0, this.#kept.length) })
   }
 
-  picked(totals: Float64Array, pick: PickExplanation | undefined): void {
+  summed(totals: Float64Array): void {
     this.#totals = totals.slice(0, this.#kept.length)
-    this.#pick = pick
+  }
+
+  /** After the pick, so that what `explain` draws cannot move it, and on a copy of what the picker was given. */
+  picked(explain: (totals: Float64Array) => PickExplanation | undefined): void {
+    try {
+      this.#pick = explain(this.#totals!.slice())
+    } catch (cause) {
+      this.pickFault = cause
+    }
   }
 
   explanation(

@@ -146,6 +146,7 @@ export class Selector {
       }
     } finally {
       this.#leave()
+      if (recorder.pickFault !== undefined) this.#hookFailed('explain', recorder.pickFault)
     }
   }
 
@@ -225,13 +226,15 @@ export class Selector {
     try {
       return call()
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause)
-      this.#warnings.once(
-        `policy_${name}_failed`,
-        `policy ${this.instance.definition.type}: ${name} threw: ${reason}`,
-      )
+      this.#hookFailed(name, cause)
       return undefined
     }
+  }
+
+  #hookFailed(name: string, cause: unknown): void {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `policy ${this.instance.definition.type}: ${name} threw: ${reason}`
+    this.#warnings.once(`policy_${name}_failed`, message)
   }
 
   #workerInfo(row: number): WorkerInfo | undefined {

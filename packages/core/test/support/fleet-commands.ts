@@ -48,7 +48,7 @@ const record: fc.Arbitrary<WorkerRecord> = fc.record({
 
 const rank = fc.record({ workerId: id, dpRank: fc.nat({ max: 4 }) })
 const rare = <T>(value: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.oneof({ weight: 6, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value })
 
 const request: fc.Arbitrary<SelectionRequest> = fc.record({
   mode: fc.constantFrom('tracked', 'query'),
