@@ -119,13 +119,13 @@ function accumulate(
     const other = (first ? 0 : totals[row + 1]!) + contributions[row + 1]!
     totals[row] = total
     totals[row + 1] = other
-    bad += total * 0
-    otherBad += other * 0
+    bad += total - total
+    otherBad += other - other
   }
   if (pairs < count) {
     const total = (first ? 0 : totals[pairs]!) + contributions[pairs]!
     totals[pairs] = total
-    bad += total * 0
+    bad += total - total
   }
   contributions.fill(Number.NaN, 0, count)
   if (bad + otherBad === 0) return -1

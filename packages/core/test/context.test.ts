@@ -3,19 +3,27 @@ import { describe, expect, it } from 'vitest'
 import type { SelectionRequest } from '../src/index.js'
 import { codeOf } from './support/caught.js'
 import { type HostOptions, request, tinyHost } from './support/hosts.js'
+import { firstAfter } from './support/policies.js'
 
 type Facts = Omit<WorkerSelectionContext, 'workerInfo'>
+
+const factsIn = ({ workerInfo: _lookUp, ...facts }: WorkerSelectionContext): Facts => ({ ...facts })
 
 /** What each kind of component read from its context, in one selection. */
 function factsOf(overrides: Partial<SelectionRequest>, options: HostOptions = {}): Facts {
   const seen: Facts[] = []
-  const note = (context: WorkerSelectionContext): number => {
-    const { workerInfo, ...facts } = context
-    return seen.push(facts)
-  }
+  const note = (context: WorkerSelectionContext): void => void seen.push(factsIn(context))
   const host = tinyHost(
     {
-      filters: [{ name: 'f', keep: (context) => note(context) > 0 }],
+      filters: [
+        {
+          name: 'f',
+          keep: (context) => {
+            note(context)
+            return true
+          },
+        },
+      ],
       scorers: [
         {
           name: 's',
@@ -25,7 +33,7 @@ function factsOf(overrides: Partial<SelectionRequest>, options: HostOptions = {}
           },
         },
       ],
-      picker: { name: 'p', pick: (context) => note(context) * 0 },
+      picker: firstAfter(note),
     },
     { workers: [{ workerId: 1n }], ...options },
   )
@@ -98,7 +106,7 @@ describe('context', () => {
 
   it('of one request does not leak into the next', () => {
     const seen: unknown[] = []
-    const host = tinyHost({ picker: { name: 'p', pick: ({ workerInfo, ...facts }) => seen.push(facts) * 0 } })
+    const host = tinyHost({ picker: firstAfter((context) => seen.push(factsIn(context))) })
     host.select()
     host.select({
       policyClass: 'x',
@@ -136,10 +144,7 @@ describe('workerInfo', () => {
     const seen: unknown[] = []
     const host = tinyHost(
       {
-        picker: {
-          name: 'p',
-          pick: ({ workerInfo }) => seen.push(workerInfo(0), workerInfo(1), workerInfo(2)) * 0,
-        },
+        picker: firstAfter(({ workerInfo }) => seen.push(workerInfo(0), workerInfo(1), workerInfo(2))),
       },
       { inputs: [], workers: [{ workerId: 1n, dataParallelSize: 2, engine: 'vllm' }, { workerId: 2n }] },
     )

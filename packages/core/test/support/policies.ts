@@ -95,3 +95,17 @@ export function keepBy(keep: (workerId: bigint, dpRank: number) => boolean, name
     keep: (_context, candidates, row) => keep(candidates.workerId(row), candidates.dpRank[row]!),
   }
 }
+
+/** Row 0, after a look at what the picker is given. */
+export function firstAfter(
+  look: (...seen: Parameters<WorkerPicker['pick']>) => void,
+  name = 'first',
+): WorkerPicker {
+  return {
+    name,
+    pick: (...seen) => {
+      look(...seen)
+      return 0
+    },
+  }
+}
