@@ -1,0 +1,102 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../src/command.js'
+import { Progress } from '../src/progress.js'
+import type { SelectionReport } from '../src/selection/results.js'
+
+const folder = mkdtempSync(join(tmpdir(), 'router-bench-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+async function run(...args: string[]): Promise<{ exitCode: number; output: string }> {
+  const printed: string[] = []
+  const exitCode = await runCommand(args, {
+    print: (text) => printed.push(text),
+    progress: { isTTY: false, write: () => expect.unreachable('progress without a terminal') },
+    folder,
+    launchProcesses: async () => ({ p50Ns: 100, p99Ns: 200, bytes: 0 }),
+  })
+  return { exitCode, output: printed.join('\n') }
+}
+
+describe('bench', () => {
+  it('lists the benches', async () => {
+    const { exitCode, output } = await run()
+    expect(exitCode).toBe(0)
+    expect(output).toMatch(/selection .*what one selection costs/)
+  })
+
+  it('explains itself with examples', async () => {
+    const { exitCode, output } = await run('selection', '--help')
+    expect(exitCode).toBe(0)
+    expect(output).toContain('npm run bench -- selection --workers 64,1024')
+  })
+
+  it.each([
+    ['nothing'],
+    ['selection', '--slow'],
+    ['selection', '--workers', '64,x'],
+    ['selection', '--workers', '1'],
+  ])('refuses wrong use: %s %s %s', async (...args) => {
+    expect((await run(...args)).exitCode).toBe(2)
+  })
+
+  it('writes the rows as JSON', async () => {
+    const { exitCode } = await run('selection', '--workers', '8', '--filter', 'floor', '--json', 'a/b.json')
+    expect(exitCode).toBe(0)
+    const report = JSON.parse(readFileSync(join(folder, 'a/b.json'), 'utf8')) as SelectionReport
+    expect(report.name).toBe('selection')
+    expect(report.rows).toEqual([
+      {
+        group: 'default',
+        workers: 8,
+        ranks: 2,
+        temperature: 0,
+        variant: 'floor',
+        p50Ns: 100,
+        p99Ns: 200,
+        bytesPerSelection: 0,
+      },
+    ])
+  })
+
+  it('fails when a variant cannot be measured', async () => {
+    const exitCode = await runCommand(['selection', '--workers', '8', '--filter', 'floor'], {
+      print: () => {},
+      progress: { write: () => {} },
+      folder,
+      launchProcesses: async () => {
+        throw new Error('no such process')
+      },
+    })
+    expect(exitCode).toBe(1)
+  })
+})
+
+describe('bench as a process', () => {
+  it('measures each variant in a process of its own', async () => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const file = join(folder, 'own-processes.json')
+    const args = ['selection', '--quick', '--workers', '4', '--filter', 'stacked', '--json', file]
+    await promisify(execFile)(process.execPath, ['scripts/run.mjs', 'bench', ...args], { cwd: root })
+    const { rows, isIsolated } = JSON.parse(readFileSync(file, 'utf8')) as SelectionReport
+    expect(isIsolated).toBe(true)
+    expect(rows.map(({ variant }) => variant)).toEqual(['stacked/s1', 'stacked/s2', 'stacked/s4'])
+    expect(rows.every(({ p50Ns }) => p50Ns > 0)).toBe(true)
+  })
+})
+
+describe('Progress', () => {
+  it('is one line on a terminal', () => {
+    const written: string[] = []
+    const progress = new Progress({ isTTY: true, columns: 11, write: (text) => written.push(text) })
+    progress.show('a long piece of work')
+    progress.clear()
+    expect(written).toEqual(['\r\u001B[Ka long pie', '\r\u001B[K'])
+  })
+})
