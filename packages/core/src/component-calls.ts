@@ -89,7 +89,7 @@ function guarded<T extends object>(guard: ViewGuard | undefined, view: T): T {
 }
 
 /** Whether `value` is a promise. One that rejects later must not end the process as an unhandled rejection. */
-function dropPromise(value: unknown): boolean {
+export function dropPromise(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   if (typeof (value as { then?: unknown }).then !== 'function') return false
   Promise.resolve(value).catch(() => {})

@@ -9,7 +9,7 @@ import {
   routerDefaults as builtInDefaults,
   workerInputNames,
 } from '@router/sdk'
-import { ComponentCalls } from './component-calls.js'
+import { ComponentCalls, dropPromise } from './component-calls.js'
 import type { SelectionExplanation } from './explanation.js'
 import { Pipeline } from './pipeline.js'
 import { type BuiltPolicy, buildPolicy } from './policy-build.js'
@@ -182,7 +182,13 @@ export class Selector {
         'a selection was started from inside a selection',
       )
     }
+    // Its columns may be somebody else's by now.
+    if (this.#isDisposed) throw new TypeError('a selector selects no more after dispose()')
     checkRequest(request)
+    const table = this.#table
+    table.settle()
+    // Before a query is muted and its streams are marked: news of workers is kept whichever request brings it.
+    if (this.#workersVersion !== table.workersVersion) this.#takeWorkers()
     this.#isSelecting = true
     this.#context.fill(request)
     this.#warnings.muted = this.#context.queryOnly
@@ -196,9 +202,6 @@ export class Selector {
   }
 
   #run(request: SelectionRequest, recorder: Recorder | undefined): SelectionResult {
-    const table = this.#table
-    table.settle()
-    if (this.#workersVersion !== table.workersVersion) this.#takeWorkers()
     const pipeline = this.#pipeline
     pipeline.run(request, recorder)
     const result = this.#result
@@ -217,14 +220,21 @@ export class Selector {
   #takeWorkers(): void {
     const table = this.#table
     this.#workersVersion = table.workersVersion
-    this.#warnings.retainWorkers((workerId) => table.workerIndexOf(workerId) >= 0)
-    this.#hook('onWorkersChanged', () => this.#built.policy.onWorkersChanged?.(table.workers))
+    this.#warnings.retain(table)
+    this.#isSelecting = true
+    try {
+      this.#hook('onWorkersChanged', () => this.#built.policy.onWorkersChanged?.(table.workers))
+    } finally {
+      this.#isSelecting = false
+    }
   }
 
-  /** A throw from a hook is reported once a hook and never reaches a request. */
+  /** A throw from a hook, or a promise, is reported once a hook and never reaches a request. */
   #hook<T>(name: string, call: () => T): T | undefined {
     try {
-      return call()
+      const value = call()
+      if (dropPromise(value)) throw new TypeError('hooks must not return a promise')
+      return value
     } catch (cause) {
       this.#hookFailed(name, cause)
       return undefined

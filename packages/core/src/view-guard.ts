@@ -1,5 +1,7 @@
 import { RouterError } from '@router/sdk'
 
+type AnyFunction = (...inputs: unknown[]) => unknown
+
 /** Wraps what a callback is given, so that using it after the callback throws `ROUTER_VIEW_STALE`. For tests; allocates. */
 export class ViewGuard {
   #isOpen = true
@@ -17,7 +19,7 @@ export class ViewGuard {
         this.#check(key)
         // Typed arrays answer only with themselves as receiver.
         const value: unknown = Reflect.get(object, key)
-        if (typeof value === 'function') return value.bind(object)
+        if (typeof value === 'function') return this.#guarded(object, key, value as AnyFunction)
         return isWrappable(value) ? this.wrap(value) : value
       },
       set: (object, key, value) => {
@@ -27,6 +29,15 @@ export class ViewGuard {
     })
     this.#proxies.set(target, proxy)
     return proxy
+  }
+
+  /** A function of the target, which may be kept as well as what it returns. */
+  #guarded(target: object, key: PropertyKey, call: AnyFunction): AnyFunction {
+    return (...inputs) => {
+      this.#check(key)
+      const result = call.apply(target, inputs)
+      return isWrappable(result) ? this.wrap(result) : result
+    }
   }
 
   #check(key: PropertyKey): void {

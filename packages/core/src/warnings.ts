@@ -1,3 +1,5 @@
+import type { WorkerTable } from './worker-table.js'
+
 /** One warning per cause. `workerId` and `dpRank` when it concerns a rank. */
 export interface RouterWarning {
   readonly code: string
@@ -14,7 +16,7 @@ const maximumCauses = 65_536
 export class WarningGate {
   /** True during a query: nothing is reported and nothing remembered. */
   muted = false
-  readonly #reported = new Map<string, bigint | undefined>()
+  readonly #reported = new Map<string, RouterWarning>()
   readonly #report: (warning: RouterWarning) => void
   readonly #policy: string
 
@@ -33,20 +35,24 @@ export class WarningGate {
     const key = `${code}/${workerId}/${dpRank}`
     if (this.#reported.has(key)) return
     if (this.#reported.size >= maximumCauses) this.#reported.delete(this.#reported.keys().next().value!)
-    this.#reported.set(key, workerId)
-    this.#report({
+    const warning: RouterWarning = {
       code,
       message,
       policy: this.#policy,
       ...(workerId === undefined ? {} : { workerId }),
       ...(dpRank === undefined ? {} : { dpRank }),
-    })
+    }
+    this.#reported.set(key, warning)
+    this.#report(warning)
   }
 
-  /** Drops the memory of workers that left. */
-  retainWorkers(isKnown: (workerId: bigint) => boolean): void {
-    for (const [key, workerId] of this.#reported) {
-      if (workerId !== undefined && !isKnown(workerId)) this.#reported.delete(key)
+  /** Drops the memory of ranks and workers that left. */
+  retain(table: WorkerTable): void {
+    for (const [key, { workerId, dpRank }] of this.#reported) {
+      if (workerId === undefined) continue
+      const isKnown =
+        dpRank === undefined ? table.workerIndexOf(workerId) >= 0 : table.rowOf(workerId, dpRank) >= 0
+      if (!isKnown) this.#reported.delete(key)
     }
   }
 }
