@@ -1,30 +1,16 @@
-import type { WorkerInfo, WorkerRole } from '@router/sdk'
+import type { WorkerInfo } from '@router/sdk'
 import { RouterError } from '@router/sdk'
 
-/** What a host knows of a worker when it registers it. Absent = not advertised. */
-export interface WorkerRecord {
+type Advertised = { readonly [K in keyof WorkerInfo as Exclude<K, 'workerId'>]?: WorkerInfo[K] | undefined }
+
+/** What a host knows of a worker when it registers it: the fields of `WorkerInfo`. Absent = not advertised. */
+export interface WorkerRecord extends Advertised {
   /** u64. */
   readonly workerId: bigint
-  readonly role?: WorkerRole | undefined
-  readonly endpoint?: string | undefined
-  readonly blockSize?: number | undefined
   /** Default 0. */
   readonly dataParallelStartRank?: number | undefined
   /** Default 1; 0 = a worker without ranks. At most 4,096. */
   readonly dataParallelSize?: number | undefined
-  readonly totalKvBlocks?: number | undefined
-  readonly totalKvBlocksProvenance?: 'advertised' | 'learned' | undefined
-  readonly maxNumBatchedTokens?: number | undefined
-  readonly maxNumSeqs?: number | undefined
-  readonly isEagle?: boolean | undefined
-  readonly taints?: readonly string[] | undefined
-  readonly topologyDomains?: Readonly<Record<string, string>> | undefined
-  readonly stableRoutingId?: string | undefined
-  readonly incarnationId?: string | undefined
-  readonly kvRole?: string | undefined
-  readonly engine?: string | undefined
-  readonly deviceKind?: 'cpu' | 'accelerator' | undefined
-  readonly extra?: Readonly<Record<string, unknown>> | undefined
 }
 
 const maximumRanks = 4096
@@ -49,16 +35,22 @@ export function workerInfoFrom(record: WorkerRecord): WorkerInfo {
       record,
     )
   }
+  const totalKvBlocks = capacityOf(workerId, 'totalKvBlocks', record.totalKvBlocks)
   return Object.freeze({
     workerId,
+    modelName: record.modelName,
+    routingGroup: record.routingGroup,
     role: record.role,
     endpoint: record.endpoint,
     blockSize: record.blockSize,
     dataParallelStartRank: start,
     dataParallelSize: size,
-    totalKvBlocks: capacityOf(workerId, 'totalKvBlocks', record.totalKvBlocks),
+    kvEventsEndpoint: record.kvEventsEndpoint,
+    kvEventsEndpoints: frozenCopy(record.kvEventsEndpoints),
+    replayEndpoint: record.replayEndpoint,
+    totalKvBlocks,
     totalKvBlocksProvenance:
-      record.totalKvBlocksProvenance ?? (record.totalKvBlocks ? 'advertised' : undefined),
+      totalKvBlocks === undefined ? undefined : (record.totalKvBlocksProvenance ?? 'advertised'),
     maxNumBatchedTokens: capacityOf(workerId, 'maxNumBatchedTokens', record.maxNumBatchedTokens),
     maxNumSeqs: capacityOf(workerId, 'maxNumSeqs', record.maxNumSeqs),
     isEagle: record.isEagle,
@@ -67,10 +59,21 @@ export function workerInfoFrom(record: WorkerRecord): WorkerInfo {
     stableRoutingId: record.stableRoutingId,
     incarnationId: record.incarnationId,
     kvRole: record.kvRole,
+    acceptsNvext: record.acceptsNvext,
+    kvTransferDomain: record.kvTransferDomain,
+    kvTransferEnforcement: record.kvTransferEnforcement,
+    kvTransferPreferredWeight: record.kvTransferPreferredWeight,
+    routerHintWorkerType: record.routerHintWorkerType,
+    routerHintSourceControlEndpoints: frozenCopy(record.routerHintSourceControlEndpoints),
+    kvEventSourceMode: record.kvEventSourceMode,
     engine: record.engine,
     deviceKind: record.deviceKind,
     extra: Object.freeze({ ...record.extra }),
   })
+}
+
+function frozenCopy<T extends object>(value: T | undefined): T | undefined {
+  return value === undefined ? undefined : Object.freeze({ ...value })
 }
 
 function capacityOf(workerId: bigint, key: string, value: number | undefined): number | undefined {

@@ -1,4 +1,7 @@
+import type { z } from 'zod'
+import { type ClassifierDefinition, isClassifierDefinition } from './classifier.js'
 import { CatalogError } from './errors.js'
+import { type KvHintPolicyDefinition, isKvHintPolicyDefinition } from './kv-hint.js'
 import { acceptedNames, pathOfLooseObject } from './parameter-schema.js'
 import { type PolicyDefinition, contractVersion, isPolicyDefinition } from './policy.js'
 import { workerRoles } from './worker.js'
@@ -19,43 +22,96 @@ export const namePattern = /^[A-Za-z0-9_.-]+$/u
 
 const versionPattern = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?$/u
 
-/** Refuses a plugin written for another contract version: `ROUTER_CONTRACT_VERSION_MISMATCH`, naming both. */
-export function checkContractVersion(
-  kind: string,
-  plugin: { readonly type: string; readonly contractVersion: number },
-  origin: string | undefined,
-): void {
-  if (plugin.contractVersion === contractVersion) return
-  const where = origin === undefined ? '' : ` of package ${origin}`
-  throw new CatalogError(
-    'ROUTER_CONTRACT_VERSION_MISMATCH',
-    `${kind} type '${plugin.type}'${where} is written for contract version ${plugin.contractVersion}, ` +
-      `this host speaks ${contractVersion}`,
-    { type: plugin.type, package: origin, found: plugin.contractVersion, expected: contractVersion },
-  )
+/** What the checks need of a definition of any kind. */
+export interface PluginDefinition {
+  readonly contractVersion: number
+  readonly type: string
+  readonly aliases: readonly string[]
+  readonly package: string | undefined
+  readonly version: string
+  readonly parameters: z.ZodType
+  readonly create: unknown
 }
 
-/** Refuses a definition that `definePolicy` did not make or that no host could run: `ROUTER_POLICY_DEFINITION_INVALID`. */
-export function checkDefinition(policy: PolicyDefinition, origin?: string): void {
-  if (isPolicyDefinition(policy)) checkContractVersion('policy', policy, origin ?? policy.package)
-  const fault = definitionFault(policy)
-  if (fault === undefined) return
-  const type = typeof policy?.type === 'string' ? policy.type : String(policy)
+/** A kind of plugin, each with a namespace of its own. */
+export interface PluginKind<T extends PluginDefinition> {
+  /** For messages. */
+  readonly name: string
+  /** The function that makes definitions. */
+  readonly maker: string
+  readonly isDefinition: (value: unknown) => value is T
+  /** What is wrong with the fields that only this kind has. */
+  readonly faultOf?: (definition: T) => string | undefined
+}
+
+/** Policies. */
+export const policyKind: PluginKind<PolicyDefinition> = {
+  name: 'policy',
+  maker: 'definePolicy',
+  isDefinition: isPolicyDefinition,
+  faultOf: policyFault,
+}
+
+/** Request classifiers. */
+export const classifierKind: PluginKind<ClassifierDefinition> = {
+  name: 'classifier',
+  maker: 'defineClassifier',
+  isDefinition: isClassifierDefinition,
+}
+
+/** KV-hint policies. */
+export const kvHintKind: PluginKind<KvHintPolicyDefinition> = {
+  name: 'KV-hint policy',
+  maker: 'defineKvHintPolicy',
+  isDefinition: isKvHintPolicyDefinition,
+}
+
+/**
+ * Refuses a definition that its maker did not make or that no host could run: `ROUTER_CONTRACT_VERSION_MISMATCH`,
+ * `ROUTER_POLICY_DEFINITION_INVALID`.
+ */
+export function checkDefinition<T extends PluginDefinition>(
+  kind: PluginKind<T>,
+  definition: T,
+  origin = (definition as T | undefined)?.package,
+): void {
+  const isOfKind = kind.isDefinition(definition)
+  const type = typeof definition?.type === 'string' ? definition.type : String(definition)
   const where = origin === undefined ? '' : ` of package ${origin}`
-  throw new CatalogError('ROUTER_POLICY_DEFINITION_INVALID', `policy '${type}'${where}: ${fault}`, {
+  if (isOfKind && definition.contractVersion !== contractVersion) {
+    throw new CatalogError(
+      'ROUTER_CONTRACT_VERSION_MISMATCH',
+      `${kind.name} type '${type}'${where} is written for contract version ${definition.contractVersion}, ` +
+        `this host speaks ${contractVersion}`,
+      { type, package: origin, found: definition.contractVersion, expected: contractVersion },
+    )
+  }
+  const fault = isOfKind
+    ? (commonFault(definition) ?? kind.faultOf?.(definition))
+    : `not made by ${kind.maker}`
+  if (fault === undefined) return
+  throw new CatalogError('ROUTER_POLICY_DEFINITION_INVALID', `${kind.name} '${type}'${where}: ${fault}`, {
     type,
-    package: origin ?? policy?.package,
+    package: origin,
     fault,
   })
 }
 
-function definitionFault(policy: PolicyDefinition): string | undefined {
-  if (!isPolicyDefinition(policy)) return 'not made by definePolicy'
-  const { type, aliases, version, stability, affinity, roles, occupancyAdmission, runtime, parameters } =
-    policy
+function commonFault({ type, aliases, version, create, parameters }: PluginDefinition): string | undefined {
   if (typeof type !== 'string') return `type must be a string, got ${describe(type)}`
   if (!isStringList(aliases)) return 'aliases must be a list of strings'
   if (!versionPattern.test(String(version))) return `version must be semantic, got ${describe(version)}`
+  if (typeof create !== 'function') return 'create must be a function'
+  if (typeof parameters?.safeParse !== 'function' || !('_zod' in parameters))
+    return 'parameters must be a zod 4 schema'
+  const loose = pathOfLooseObject(parameters)
+  return loose === undefined
+    ? undefined
+    : `parameters must reject unknown keys: ${loose.join('.') || 'the schema'} must be a z.strictObject`
+}
+
+function policyFault(policy: PolicyDefinition): string | undefined {
+  const { stability, affinity, roles, occupancyAdmission, runtime, parameters } = policy
   if (!['alpha', 'beta', 'stable'].includes(stability)) {
     return `stability must be alpha, beta or stable, got ${describe(stability)}`
   }
@@ -70,13 +126,6 @@ function definitionFault(policy: PolicyDefinition): string | undefined {
   const unknownRole = roles.find((role) => !workerRoles.includes(role))
   if (unknownRole !== undefined) return `${acceptedRoles}, got ${describe(unknownRole)}`
   if (!isStringList(runtime)) return 'runtime must be a list of parameter names'
-  if (typeof policy.create !== 'function') return 'create must be a function'
-  if (typeof parameters?.safeParse !== 'function' || !('_zod' in parameters))
-    return 'parameters must be a zod 4 schema'
-  const loose = pathOfLooseObject(parameters)
-  if (loose !== undefined) {
-    return `parameters must reject unknown keys: ${loose.join('.') || 'the schema'} must be a z.strictObject`
-  }
   const unknown = runtime.find((name) => !mayHold(parameters, name.split('.')))
   return unknown === undefined ? undefined : `runtime names '${unknown}', which is no parameter`
 }
@@ -91,10 +140,14 @@ function isStringList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string')
 }
 
-/** Output of the policy's schema. Error: `ROUTER_POLICY_PARAMETERS_INVALID` with `type`, `instance` and all `issues`. */
+/**
+ * Output of the schema of a policy, classifier or hint policy. Error: `ROUTER_POLICY_PARAMETERS_INVALID` with `type`, `instance`
+ * and all `issues`.
+ * @param instance name of the policy instance; `undefined` for the kinds that have none
+ */
 export function validateParameters(
-  definition: PolicyDefinition,
-  instance: string,
+  definition: { readonly type: string; readonly parameters: z.ZodType },
+  instance: string | undefined,
   configured: unknown,
 ): unknown {
   const result = definition.parameters.safeParse(configured)
@@ -112,11 +165,12 @@ export function validateParameters(
       issues.push({ path: [...path, key], message, value: valueAt(configured, [...path, key]), accepted })
     }
   }
-  throw new CatalogError(
-    'ROUTER_POLICY_PARAMETERS_INVALID',
-    `instance ${instance} of type ${definition.type}: ${issues.map(lineOf).join('; ')}`,
-    { type: definition.type, instance, issues },
-  )
+  const subject = `${instance === undefined ? '' : `instance ${instance} of `}type ${definition.type}`
+  throw new CatalogError('ROUTER_POLICY_PARAMETERS_INVALID', `${subject}: ${issues.map(lineOf).join('; ')}`, {
+    type: definition.type,
+    instance,
+    issues,
+  })
 }
 
 function lineOf({ path, message, value, accepted }: ParameterIssue): string {

@@ -9,8 +9,8 @@ describe('packages', () => {
   const theirs = testPolicy('sticky', { package: '@other/policies', aliases: ['glue'] })
   const catalog = new PolicyCatalog()
     .register(testPolicy('shipped', { aliases: ['built'] }))
-    .registerPackage('@acme/policies', [ours])
-    .registerPackage('@other/policies', [theirs])
+    .registerPackage('@acme/policies', { policies: [ours] })
+    .registerPackage('@other/policies', { policies: [theirs] })
 
   it('may bring equal types: each is found in its own package alone', () => {
     expect(catalog.find('sticky', { package: '@acme/policies' })).toBe(ours)
@@ -40,7 +40,9 @@ describe('packages', () => {
     ['', {}, 'ROUTER_POLICY_TYPE_EMPTY'],
     ['a b', {}, 'ROUTER_POLICY_TYPE_INVALID'],
   ])('may not bring type %j with %j: %s', (type, overrides, code) => {
-    expect(codeOf(() => catalog.registerPackage('@acme/more', [testPolicy(type, overrides)]))).toBe(code)
+    expect(
+      codeOf(() => catalog.registerPackage('@acme/more', { policies: [testPolicy(type, overrides)] })),
+    ).toBe(code)
   })
 
   it('keep their names: a later global registration cannot take one', () => {
@@ -57,22 +59,28 @@ describe('packages', () => {
   ])('register all of their policies or none: %s', (_what, bad) => {
     const own = new PolicyCatalog().register(testPolicy('shipped'))
     const good = testPolicy('good', { package: '@acme/half' })
-    expect(() => own.registerPackage('@acme/half', [good, bad])).toThrow()
+    expect(() => own.registerPackage('@acme/half', { policies: [good, bad] })).toThrow()
     expect(own.types('@acme/half')).toEqual([])
-    expect(own.registerPackage('@acme/half', [good]).find('good', { package: '@acme/half' })).toBe(good)
+    expect(
+      own.registerPackage('@acme/half', { policies: [good] }).find('good', { package: '@acme/half' }),
+    ).toBe(good)
   })
 
   it('keep what they had when a later addition fails', () => {
-    const own = new PolicyCatalog().registerPackage('@acme/p', [testPolicy('one')])
-    expect(() => own.registerPackage('@acme/p', [testPolicy('two'), testPolicy('one')])).toThrow()
+    const own = new PolicyCatalog().registerPackage('@acme/p', { policies: [testPolicy('one')] })
+    expect(() =>
+      own.registerPackage('@acme/p', { policies: [testPolicy('two'), testPolicy('one')] }),
+    ).toThrow()
     expect(own.types('@acme/p')).toEqual(['one'])
   })
 
   it('name the policies that do not name their package', () => {
-    const own = new PolicyCatalog().registerPackage('@acme/p', [testPolicy('anonymous')])
+    const own = new PolicyCatalog().registerPackage('@acme/p', { policies: [testPolicy('anonymous')] })
     const found = own.find('anonymous', { package: '@acme/p' })
     expect(found.package).toBe('@acme/p')
-    expect(codeOf(() => own.registerPackage('@acme/q', [found, found]))).toBe('ROUTER_POLICY_TYPE_DUPLICATE')
+    expect(codeOf(() => own.registerPackage('@acme/q', { policies: [found, found] }))).toBe(
+      'ROUTER_POLICY_TYPE_DUPLICATE',
+    )
   })
 })
 
@@ -144,8 +152,8 @@ describe('versions', () => {
 
   it('of one package under two specifiers do not meet', () => {
     const own = new PolicyCatalog()
-      .registerPackage('acme-v1', [testPolicy('x', { package: '@acme/x', version: '1.0.0' })])
-      .registerPackage('acme-v2', [testPolicy('x', { package: '@acme/x', version: '2.0.0' })])
+      .registerPackage('acme-v1', { policies: [testPolicy('x', { package: '@acme/x', version: '1.0.0' })] })
+      .registerPackage('acme-v2', { policies: [testPolicy('x', { package: '@acme/x', version: '2.0.0' })] })
     expect(own.find('x', { package: 'acme-v1' }).version).toBe('1.0.0')
     expect(own.find('x', { package: 'acme-v2' }).version).toBe('2.0.0')
   })

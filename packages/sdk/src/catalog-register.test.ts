@@ -1,18 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { caught, codeOf } from '../test/support/caught.js'
-import { testPolicy } from '../test/support/policies.js'
+import { testClassifier, testKvHintPolicy, testPolicy } from '../test/support/policies.js'
 import { secondCopy } from '../test/support/second-copy.js'
 import { PolicyCatalog } from './catalog.js'
 import { CatalogError } from './errors.js'
-import { classifierMarker, kvHintPolicyMarker } from './plugins.js'
-
-const plugin = { contractVersion: 1, version: '1.0.0', parameters: z.strictObject({}) }
-const classifier = (type: string, contractVersion = 1) =>
-  ({ ...plugin, [classifierMarker]: true, type, contractVersion }) as const
-const kvHintPolicy = (type: string, contractVersion = 1) =>
-  ({ ...plugin, [kvHintPolicyMarker]: true, type, contractVersion }) as const
-
 describe('names', () => {
   it.each([
     ['', 'ROUTER_POLICY_TYPE_EMPTY'],
@@ -25,8 +17,8 @@ describe('names', () => {
     const catalog = new PolicyCatalog()
     expect(codeOf(() => catalog.register(testPolicy(name)))).toBe(code)
     expect(codeOf(() => catalog.register(testPolicy('fine', { aliases: ['also-fine', name] })))).toBe(code)
-    expect(codeOf(() => catalog.registerClassifier(classifier(name)))).toBe(code)
-    expect(codeOf(() => catalog.registerKvHintPolicy(kvHintPolicy(name)))).toBe(code)
+    expect(codeOf(() => catalog.registerClassifier(testClassifier(name)))).toBe(code)
+    expect(codeOf(() => catalog.registerKvHintPolicy(testKvHintPolicy(name)))).toBe(code)
     expect(catalog.isEmpty).toBe(true)
   })
 
@@ -74,9 +66,11 @@ describe('duplicates', () => {
 
   it('do not exist between kinds: each has a namespace of its own', () => {
     const own = new PolicyCatalog().register(testPolicy('shared'))
-    own.registerClassifier(classifier('shared')).registerKvHintPolicy(kvHintPolicy('shared'))
-    expect(codeOf(() => own.registerClassifier(classifier('shared')))).toBe('ROUTER_POLICY_TYPE_DUPLICATE')
-    expect(codeOf(() => own.registerKvHintPolicy(kvHintPolicy('shared')))).toBe(
+    own.registerClassifier(testClassifier('shared')).registerKvHintPolicy(testKvHintPolicy('shared'))
+    expect(codeOf(() => own.registerClassifier(testClassifier('shared')))).toBe(
+      'ROUTER_POLICY_TYPE_DUPLICATE',
+    )
+    expect(codeOf(() => own.registerKvHintPolicy(testKvHintPolicy('shared')))).toBe(
       'ROUTER_POLICY_TYPE_DUPLICATE',
     )
   })
@@ -108,7 +102,7 @@ describe('definitions', () => {
     for (const register of [
       () => new PolicyCatalog().register(policy),
       () => new PolicyCatalog().withDefault(policy),
-      () => new PolicyCatalog().registerPackage('@acme/odd', [policy]),
+      () => new PolicyCatalog().registerPackage('@acme/odd', { policies: [policy] }),
     ]) {
       const error = caught(register)
       expect(error.code).toBe('ROUTER_POLICY_DEFINITION_INVALID')
@@ -170,9 +164,9 @@ describe('contract versions', () => {
     for (const register of [
       () => new PolicyCatalog().register(newer),
       () => new PolicyCatalog().withDefault(newer),
-      () => new PolicyCatalog().registerPackage('@acme/newer', [newer]),
-      () => new PolicyCatalog().registerClassifier(classifier('newer', 2)),
-      () => new PolicyCatalog().registerKvHintPolicy(kvHintPolicy('newer', 2)),
+      () => new PolicyCatalog().registerPackage('@acme/newer', { policies: [newer] }),
+      () => new PolicyCatalog().registerClassifier(testClassifier('newer', { contractVersion: 2 })),
+      () => new PolicyCatalog().registerKvHintPolicy(testKvHintPolicy('newer', { contractVersion: 2 })),
     ]) {
       const error = caught(register)
       expect(error.code).toBe('ROUTER_CONTRACT_VERSION_MISMATCH')
@@ -191,10 +185,12 @@ describe('isEmpty', () => {
   it('counts every kind and packages, but not the default', () => {
     expect(new PolicyCatalog().isEmpty).toBe(true)
     expect(new PolicyCatalog().withDefault(testPolicy('x')).isEmpty).toBe(true)
-    expect(new PolicyCatalog().registerPackage('@acme/none', []).isEmpty).toBe(true)
+    expect(new PolicyCatalog().registerPackage('@acme/none', { policies: [] }).isEmpty).toBe(true)
     expect(new PolicyCatalog().register(testPolicy('x')).isEmpty).toBe(false)
-    expect(new PolicyCatalog().registerPackage('@acme/x', [testPolicy('x')]).isEmpty).toBe(false)
-    expect(new PolicyCatalog().registerClassifier(classifier('x')).isEmpty).toBe(false)
-    expect(new PolicyCatalog().registerKvHintPolicy(kvHintPolicy('x')).isEmpty).toBe(false)
+    expect(new PolicyCatalog().registerPackage('@acme/x', { policies: [testPolicy('x')] }).isEmpty).toBe(
+      false,
+    )
+    expect(new PolicyCatalog().registerClassifier(testClassifier('x')).isEmpty).toBe(false)
+    expect(new PolicyCatalog().registerKvHintPolicy(testKvHintPolicy('x')).isEmpty).toBe(false)
   })
 })

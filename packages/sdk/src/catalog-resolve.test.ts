@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { caught, codeOf } from '../test/support/caught.js'
 import { countedPolicy, testPolicy } from '../test/support/policies.js'
-import { PolicyCatalog, type WorkerSelectionConfig } from './catalog.js'
+import type { WorkerSelectionConfig } from './catalog-config.js'
+import { PolicyCatalog } from './catalog.js'
 import { ConfigError, type RouterError } from './errors.js'
 import { workerRoles } from './worker.js'
 
@@ -96,10 +97,9 @@ describe('resolve', () => {
 
   it('looks in the named package and range', () => {
     const catalog = newCatalog()
-    catalog.registerPackage('@acme/p', [
-      testPolicy('x', { version: '1.2.0' }),
-      testPolicy('x', { version: '1.3.0' }),
-    ])
+    catalog.registerPackage('@acme/p', {
+      policies: [testPolicy('x', { version: '1.2.0' }), testPolicy('x', { version: '1.3.0' })],
+    })
     const { instances } = catalog.resolve({
       instances: [{ name: 'a', type: 'x', package: '@acme/p', version: '^1.0.0' }],
     })

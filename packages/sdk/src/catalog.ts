@@ -1,68 +1,44 @@
-import { checkDefinition, namePattern, validateParameters } from './catalog-checks.js'
+import {
+  checkDefinition,
+  classifierKind,
+  kvHintKind,
+  namePattern,
+  policyKind,
+  validateParameters,
+} from './catalog-checks.js'
+import type {
+  CatalogConfig,
+  PluginConfig,
+  PluginPackage,
+  PolicyBundle,
+  PolicyInstanceConfig,
+  ResolvedPlugin,
+  ResolvedPolicy,
+  VersionSelector,
+  WorkerSelectionConfig,
+} from './catalog-config.js'
+import type { ClassifierDefinition } from './classifier.js'
 import { CatalogError, ConfigError, RouterError } from './errors.js'
-import type { ClassifierDefinition, KvHintPolicyDefinition } from './plugins.js'
+import type { KvHintPolicyDefinition } from './kv-hint.js'
 import type { PolicyDefinition } from './policy.js'
 import { TypeRegistry } from './type-registry.js'
 import { type WorkerRole, workerRoles } from './worker.js'
 
-/** One configured instance of a policy type. */
-export interface PolicyInstanceConfig {
-  /** `[A-Za-z0-9_.-]+`, not `default`, unique in its configuration. */
-  readonly name: string
-  /** Registered type or alias. */
-  readonly type: string
-  /** Specifier of the npm package that provides the type; absent = the global namespace. */
+/** Where to look for a type. */
+export interface FindOptions {
+  /** Specifier of the npm package; absent = the global namespace. */
   readonly package?: string | undefined
-  /** Version range over the loaded candidates. */
+  /** Version range; needed only where several versions are loaded. */
   readonly version?: string | undefined
-  /** True = reserve every input that a run-time patch could need. */
-  readonly runtime?: boolean | undefined
-  /** As written, for the schema of the type; absent = an empty mapping. */
-  readonly parameters?: unknown
 }
-
-/** What the catalog resolves: instances, and which of them serves each role (`default` or absent = the built-in). */
-export interface WorkerSelectionConfig extends Partial<Record<WorkerRole, string | undefined>> {
-  /** True = types of stability `alpha` may be named. */
-  readonly allowAlpha?: boolean | undefined
-  /** Configured instances, in file order. */
-  readonly instances?: readonly PolicyInstanceConfig[] | undefined
-}
-
-/** A policy ready to be built for a partition and role. Roles that name one instance, or the built-in, share this object. */
-export interface ResolvedPolicy {
-  /** The type that the instance names. */
-  readonly definition: PolicyDefinition
-  /** Instance name; `default` for the built-in. */
-  readonly name: string
-  /** Parameters as configured (before the schema), the base of run-time patches. */
-  readonly configured: Readonly<Record<string, unknown>>
-  /** Output of the schema. */
-  readonly parameters: unknown
-  /** Whether the instance reserves every input that a run-time patch could need. */
-  readonly runtime: boolean
-}
-
-/** All roles, resolved once at start-up. */
-export interface PolicyBundle {
-  /** `undefined` only where no role selects an instance and the host has no built-in. */
-  readonly roles: Readonly<Record<WorkerRole, ResolvedPolicy | undefined>>
-  /** Every configured instance, selected or not, in file order. */
-  readonly instances: readonly ResolvedPolicy[]
-  /** Whether some role selects an instance rather than the built-in. */
-  readonly selectsCustomInstance: boolean
-}
-
-/** Picks the best of `versions` in `range`, or `null`; `semver.maxSatisfying` fits. */
-export type VersionSelector = (versions: readonly string[], range: string) => string | null
 
 const exactVersion: VersionSelector = (versions, range) => (versions.includes(range) ? range : null)
 
 /** The policies, classifiers and hint policies that a configuration may name. Owns no process state. */
 export class PolicyCatalog {
-  readonly #policies = new TypeRegistry<PolicyDefinition>('policy')
-  readonly #classifiers = new TypeRegistry<ClassifierDefinition>('classifier')
-  readonly #kvHintPolicies = new TypeRegistry<KvHintPolicyDefinition>('KV-hint policy')
+  readonly #policies = new TypeRegistry(policyKind)
+  readonly #classifiers = new TypeRegistry(classifierKind)
+  readonly #kvHintPolicies = new TypeRegistry(kvHintKind)
   readonly #selectVersion: VersionSelector
   #default: PolicyDefinition | undefined
 
@@ -76,7 +52,6 @@ export class PolicyCatalog {
    * `ROUTER_POLICY_DEFINITION_INVALID`, `ROUTER_POLICY_TYPE_EMPTY`, `_RESERVED`, `_INVALID`, `_DUPLICATE`.
    */
   register(policy: PolicyDefinition): this {
-    checkDefinition(policy)
     this.#policies.add(policy)
     return this
   }
@@ -94,22 +69,31 @@ export class PolicyCatalog {
   }
 
   /**
-   * Adds the policies of an npm package under its specifier, all of them or none; only instances that name the package
-   * see them. A policy that does not say its `package` gets the specifier. Errors as `register`; a type or alias of the
-   * global namespace is a duplicate.
+   * Adds what an npm package exports under its specifier, all of it or nothing; only configurations that name the package see
+   * it. A definition that does not say its `package` gets the specifier. Errors as `register`; a type or alias of the global
+   * namespace of the same kind is a duplicate.
    */
-  registerPackage(specifier: string, policies: readonly PolicyDefinition[]): this {
-    for (const policy of policies) checkDefinition(policy, specifier)
-    const named = policies.map((policy) =>
-      policy.package === undefined ? Object.freeze({ ...policy, package: specifier }) : policy,
-    )
-    this.#policies.addPackage(specifier, named)
+  registerPackage(
+    specifier: string,
+    { policies = [], classifiers = [], kvHintPolicies = [] }: PluginPackage,
+  ): this {
+    const additions = [
+      this.#policies.stagePackage(specifier, policies),
+      this.#classifiers.stagePackage(specifier, classifiers),
+      this.#kvHintPolicies.stagePackage(specifier, kvHintPolicies),
+    ]
+    for (const add of additions) add()
     return this
+  }
+
+  /** Whether `registerPackage` took this specifier. */
+  hasPackage(specifier: string): boolean {
+    return this.#policies.hasPackage(specifier)
   }
 
   /** Sets the host's built-in default; not counted by `isEmpty`. Errors: those of `register` that are not about names. */
   withDefault(policy: PolicyDefinition): this {
-    checkDefinition(policy)
+    checkDefinition(policyKind, policy)
     this.#default = policy
     return this
   }
@@ -119,26 +103,33 @@ export class PolicyCatalog {
     return this.#policies.size === 0 && this.#classifiers.size === 0 && this.#kvHintPolicies.size === 0
   }
 
-  /** Sorted names (types and aliases) of the global namespace, or of one package. */
+  /** Sorted names (types and aliases) of policies in the global namespace, or of one package. */
   types(specifier?: string): string[] {
     return this.#policies.names(specifier)
   }
 
   /** A registered policy by type or alias. Errors: `ROUTER_POLICY_TYPE_UNKNOWN`, `ROUTER_POLICY_VERSION_UNKNOWN`, `_AMBIGUOUS`. */
-  find(
-    type: string,
-    options: { readonly package?: string | undefined; readonly version?: string | undefined } = {},
-  ): PolicyDefinition {
+  find(type: string, options: FindOptions = {}): PolicyDefinition {
     return this.#policies.find(type, options.package, options.version, this.#selectVersion)
   }
 
+  /** A registered classifier by type or alias. Errors as `find`. */
+  findClassifier(type: string, options: FindOptions = {}): ClassifierDefinition {
+    return this.#classifiers.find(type, options.package, options.version, this.#selectVersion)
+  }
+
+  /** A registered KV-hint policy by type or alias. Errors as `find`. */
+  findKvHintPolicy(type: string, options: FindOptions = {}): KvHintPolicyDefinition {
+    return this.#kvHintPolicies.find(type, options.package, options.version, this.#selectVersion)
+  }
+
   /**
-   * Resolves all roles, and validates instances that no role selects. All faulty instances are reported together, else all
-   * faulty roles: one fault is thrown as it is; several as one error with the code of the first and all of them in
+   * Resolves all roles, the classifier and the hint policy, and validates instances that no role selects. All faulty instances
+   * are reported together, else all faulty roles, else the classifier, else the hint policy: one fault is thrown as it is; several as one error with the code of the first and all of them in
    * `details.errors`. Errors: those of `find`, `ROUTER_CONFIG_INVALID` (a name), `ROUTER_POLICY_ALPHA`,
    * `ROUTER_POLICY_PARAMETERS_INVALID` (without issues: `runtime: true` where nothing may change); for roles `ROUTER_POLICY_INSTANCE_UNKNOWN`, `ROUTER_POLICY_DEFAULT_MISSING`.
    */
-  resolve(config: WorkerSelectionConfig): PolicyBundle {
+  resolve(config: CatalogConfig): PolicyBundle {
     const resolver = this.#resolver(config)
     const instances = collect((config.instances ?? []).keys(), (index) => resolver.instance(index))
     const selectsCustomInstance = workerRoles.some((role) => isCustom(config[role]))
@@ -150,12 +141,23 @@ export class PolicyCatalog {
       ) as PolicyBundle['roles'],
       instances,
       selectsCustomInstance,
+      requestClassifier: config.requestClassifier && this.resolveClassifier(config.requestClassifier),
+      kvHintPolicy: config.kvHintPolicy && this.#resolveKvHintPolicy(config.kvHintPolicy),
     }
   }
 
   /** Resolves what one role selects and nothing else; faults of other instances do not matter. Errors as `resolve`. */
   resolveForRole(config: WorkerSelectionConfig, role: WorkerRole): ResolvedPolicy {
     return this.#resolver(config).role(role)
+  }
+
+  /** Resolves a classifier and nothing else. Errors: those of `find`, `ROUTER_POLICY_PARAMETERS_INVALID`. */
+  resolveClassifier(config: PluginConfig): ResolvedPlugin<ClassifierDefinition> {
+    return resolved(this.findClassifier(config.type, config), config)
+  }
+
+  #resolveKvHintPolicy(config: PluginConfig): ResolvedPlugin<KvHintPolicyDefinition> {
+    return resolved(this.findKvHintPolicy(config.type, config), config)
   }
 
   #resolver(config: WorkerSelectionConfig) {
@@ -226,6 +228,13 @@ export class PolicyCatalog {
       runtime,
     }
   }
+}
+
+function resolved<D extends ClassifierDefinition | KvHintPolicyDefinition>(
+  definition: D,
+  { parameters = {} }: PluginConfig,
+): ResolvedPlugin<D> {
+  return { definition, parameters: validateParameters(definition, undefined, parameters) }
 }
 
 function isCustom(name: string | undefined): name is string {

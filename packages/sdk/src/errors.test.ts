@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { secondCopy } from '../test/support/second-copy.js'
 import {
   CatalogError,
+  ClassifierError,
   ConfigError,
   PatchError,
   RequestFault,
@@ -11,7 +12,7 @@ import {
   isOverload,
 } from './errors.js'
 
-const subclasses = { SelectionError, CatalogError, ConfigError, PatchError }
+const subclasses = { SelectionError, CatalogError, ConfigError, PatchError, ClassifierError }
 
 describe('error codes', () => {
   it('are unique, upper case and start with ROUTER_', () => {
@@ -80,6 +81,7 @@ describe('isInstance', () => {
     expect(RouterError.isInstance(error)).toBe(true)
     expect(CatalogError.isInstance(error)).toBe(true)
     expect(PatchError.isInstance(error)).toBe(false)
+    expect(ClassifierError.isInstance(new copy.ClassifierError('ROUTER_CLASSIFIER_FAILED', 'x'))).toBe(true)
     expect(copy.SelectionError.isInstance(new SelectionError('ROUTER_NO_ENDPOINTS', 'x'))).toBe(true)
     expect(isOverload(new copy.SelectionError('ROUTER_PINNED_WORKER_OVERLOADED', 'x'))).toBe(true)
     expect(RequestFault.isInstance(new copy.RequestFault('x'))).toBe(true)

@@ -13,6 +13,15 @@ export const errorCodes = [
   'ROUTER_SELECTION_REENTERED',
   'ROUTER_VIEW_STALE',
   'ROUTER_INPUT_NOT_DECLARED',
+  // queue, bookings and life cycle of the host
+  'ROUTER_DUPLICATE_REQUEST',
+  'ROUTER_QUEUE_REJECTED',
+  'ROUTER_DEADLINE_EXCEEDED',
+  'ROUTER_SHUTTING_DOWN',
+  'ROUTER_INIT_FAILED',
+  'ROUTER_NOT_READY',
+  'ROUTER_NOT_FOUND',
+  'ROUTER_SESSION_CONFLICT',
   // catalog
   'ROUTER_POLICY_TYPE_EMPTY',
   'ROUTER_POLICY_TYPE_INVALID',
@@ -41,6 +50,12 @@ export const errorCodes = [
   'ROUTER_PARAMETER_NOT_RUNTIME',
   'ROUTER_PATCH_NEEDS_INPUT',
   'ROUTER_POLICY_REJECTED_PATCH',
+  // request classifiers
+  'ROUTER_CLASSIFIER_PANICKED',
+  'ROUTER_CLASSIFIER_FAILED',
+  'ROUTER_CLASSIFIER_METADATA_INVALID',
+  'ROUTER_CLASSIFIER_DUPLICATE_ID',
+  'ROUTER_CLASSIFIER_LIFECYCLE_ENDED',
 ] as const
 
 /** One of `errorCodes`. */
@@ -93,7 +108,7 @@ export class SelectionError extends RouterError {
   }
 }
 
-/** A policy that cannot be registered, found, loaded or built. */
+/** A policy, classifier or hint policy that cannot be registered, found, loaded or built. */
 export class CatalogError extends RouterError {
   override readonly [marker] = 'CatalogError' as string
   override readonly name = 'CatalogError'
@@ -157,6 +172,20 @@ export class PatchError extends RouterError {
   /** Whether `value` is a patch error of this or another installed copy. */
   static override isInstance(value: unknown): value is PatchError {
     return markerOf(value) === 'PatchError'
+  }
+}
+
+/**
+ * A request that a classifier refused, or that failed because of one. A classifier may throw it itself, with the code
+ * `ROUTER_CLASSIFIER_FAILED`; `overload: true` in `details` then makes the host answer as it does to overload.
+ */
+export class ClassifierError extends RouterError {
+  override readonly [marker] = 'ClassifierError' as string
+  override readonly name = 'ClassifierError'
+
+  /** Whether `value` is a classifier error of this or another installed copy. */
+  static override isInstance(value: unknown): value is ClassifierError {
+    return markerOf(value) === 'ClassifierError'
   }
 }
 

@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import type { CandidatesFor } from './candidates.js'
 import type { WorkerInputs } from './inputs.js'
+import { isMarked } from './marker.js'
 import type { WorkerSelectionPolicy } from './policy-object.js'
 import type { InputScope, PolicyScope } from './scope.js'
 import type { WorkerRole } from './worker.js'
@@ -99,7 +100,5 @@ export function definePolicy<S extends z.ZodType, const I extends WorkerInputs>(
 
 /** True for a policy definition of this or another installed copy of the SDK, whatever its contract version. */
 export function isPolicyDefinition(value: unknown): value is PolicyDefinition {
-  return (
-    typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[policyMarker] === true
-  )
+  return isMarked(value, policyMarker)
 }

@@ -1,22 +1,14 @@
-import { checkContractVersion, namePattern } from './catalog-checks.js'
-import type { VersionSelector } from './catalog.js'
+import { type PluginDefinition, type PluginKind, checkDefinition, namePattern } from './catalog-checks.js'
+import type { VersionSelector } from './catalog-config.js'
 import { CatalogError } from './errors.js'
 
-interface Registrable {
-  readonly contractVersion: number
-  readonly type: string
-  readonly aliases?: readonly string[]
-  readonly package?: string | undefined
-  readonly version: string
-}
-
 /** Types of one plugin kind: a global namespace, and one per package specifier. Registration never overrides. */
-export class TypeRegistry<T extends Registrable> {
-  readonly #kind: string
+export class TypeRegistry<T extends PluginDefinition> {
+  readonly #kind: PluginKind<T>
   readonly #global: T[] = []
   readonly #packages = new Map<string, readonly T[]>()
 
-  constructor(kind: string) {
+  constructor(kind: PluginKind<T>) {
     this.#kind = kind
   }
 
@@ -28,18 +20,26 @@ export class TypeRegistry<T extends Registrable> {
 
   /** Adds to the global namespace; a name that some package brought is taken too. */
   add(definition: T): void {
+    checkDefinition(this.#kind, definition)
     this.#check(definition, this.#global, [...this.#packages.values()].flat())
     this.#global.push(definition)
   }
 
-  /** Adds all definitions of a package under its specifier, or none of them. */
-  addPackage(specifier: string, definitions: readonly T[]): void {
+  /** Checks all definitions of a package and returns what adds them, under its specifier; one without a package gets it. */
+  stagePackage(specifier: string, definitions: readonly T[]): () => void {
     const scope = [...(this.#packages.get(specifier) ?? [])]
     for (const definition of definitions) {
-      this.#check(definition, scope, this.#global)
-      scope.push(definition)
+      checkDefinition(this.#kind, definition, specifier)
+      const named =
+        definition.package === undefined ? Object.freeze({ ...definition, package: specifier }) : definition
+      this.#check(named, scope, this.#global)
+      scope.push(named)
     }
-    this.#packages.set(specifier, scope)
+    return () => this.#packages.set(specifier, scope)
+  }
+
+  hasPackage(specifier: string): boolean {
+    return this.#packages.has(specifier)
   }
 
   /** Sorted types and aliases of the global namespace, or of one package. */
@@ -51,7 +51,7 @@ export class TypeRegistry<T extends Registrable> {
     const candidates = this.#scope(specifier).filter((definition) => namesOf(definition).includes(type))
     if (candidates.length === 0) throw this.#unknownType(type, specifier)
     const versions = candidates.map((definition) => definition.version)
-    const subject = `${this.#kind} type '${type}'`
+    const subject = `${this.#kind.name} type '${type}'`
     if (range === undefined) {
       if (candidates.length === 1) return candidates[0]!
       const message = `several versions of ${subject} are loaded (${versions.join(', ')}): name a version range`
@@ -81,7 +81,7 @@ export class TypeRegistry<T extends Registrable> {
     const available = this.names(specifier).join(', ') || '<none>'
     const place = specifier === undefined ? '' : ` in package ${specifier}`
     const hint = type === 'default' ? " ('default' is reserved: use dynamo-default-cost-fn)" : ''
-    const message = `unknown ${this.#kind} type '${type}'${place}${hint}, available: ${available}`
+    const message = `unknown ${this.#kind.name} type '${type}'${place}${hint}, available: ${available}`
     return new CatalogError('ROUTER_POLICY_TYPE_UNKNOWN', message, {
       name: type,
       available,
@@ -91,7 +91,6 @@ export class TypeRegistry<T extends Registrable> {
 
   /** `scope` may hold other versions of the same type of the same package, `others` no equal name at all. */
   #check(definition: T, scope: readonly T[], others: readonly T[]): void {
-    checkContractVersion(this.#kind, definition, definition.package)
     for (const name of namesOf(definition)) {
       this.#checkName(name, definition)
       const hasName = (other: T): boolean => namesOf(other).includes(name)
@@ -99,16 +98,20 @@ export class TypeRegistry<T extends Registrable> {
         others.find(hasName) ?? scope.find((other) => hasName(other) && !isSibling(other, definition))
       if (taken === undefined) continue
       const owner = taken.package === undefined ? `type ${taken.type}` : `package ${taken.package}`
-      const message = `${this.#kind} type '${name}' is already registered by ${owner}, version ${taken.version}; registration never overrides`
+      const message = `${this.#kind.name} type '${name}' is already registered by ${owner}, version ${taken.version}; registration never overrides`
       throw new CatalogError('ROUTER_POLICY_TYPE_DUPLICATE', message, detailsOf(name, definition))
     }
   }
 
   #checkName(name: string, definition: T): void {
     const details = detailsOf(name, definition)
-    const subject = `${this.#kind} type '${name}'`
+    const subject = `${this.#kind.name} type '${name}'`
     if (name === '') {
-      throw new CatalogError('ROUTER_POLICY_TYPE_EMPTY', `a ${this.#kind} type must not be empty`, details)
+      throw new CatalogError(
+        'ROUTER_POLICY_TYPE_EMPTY',
+        `a ${this.#kind.name} type must not be empty`,
+        details,
+      )
     }
     if (name === 'default') {
       throw new CatalogError(
@@ -124,7 +127,7 @@ export class TypeRegistry<T extends Registrable> {
 }
 
 /** Another version of the same type of the same package. */
-function isSibling(other: Registrable, definition: Registrable): boolean {
+function isSibling(other: PluginDefinition, definition: PluginDefinition): boolean {
   return (
     other.type === definition.type &&
     other.package === definition.package &&
@@ -132,10 +135,10 @@ function isSibling(other: Registrable, definition: Registrable): boolean {
   )
 }
 
-function namesOf(definition: Registrable): readonly string[] {
-  return definition.aliases === undefined ? [definition.type] : [definition.type, ...definition.aliases]
+function namesOf({ type, aliases }: PluginDefinition): readonly string[] {
+  return [type, ...aliases]
 }
 
-function detailsOf(name: string, definition: Registrable) {
+function detailsOf(name: string, definition: PluginDefinition) {
   return { name, type: definition.type, package: definition.package }
 }

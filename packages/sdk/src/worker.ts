@@ -24,6 +24,10 @@ export interface WorkerRank {
 export interface WorkerInfo {
   /** u64. */
   readonly workerId: bigint
+  /** Model that it serves; with the routing group, its partition. */
+  readonly modelName: string | undefined
+  /** Routing group that it belongs to. */
+  readonly routingGroup: string | undefined
   /** What the worker said it serves. */
   readonly role: WorkerRole | undefined
   /** Base URL. */
@@ -34,6 +38,12 @@ export interface WorkerInfo {
   readonly dataParallelStartRank: number
   /** Number of ranks; 1 unless advertised. */
   readonly dataParallelSize: number
+  /** Socket of KV events: of the only rank, or the one from which those of further ranks are counted. */
+  readonly kvEventsEndpoint: string | undefined
+  /** Sockets of KV events by rank; they win over `kvEventsEndpoint`. */
+  readonly kvEventsEndpoints: Readonly<Record<number, string>> | undefined
+  /** Socket that replays missed KV events, for further ranks as above. */
+  readonly replayEndpoint: string | undefined
   /** KV blocks per rank. */
   readonly totalKvBlocks: number | undefined
   /** Where `totalKvBlocks` comes from; an engine's number may cover one representative rank or an average. */
@@ -54,6 +64,20 @@ export interface WorkerInfo {
   readonly incarnationId: string | undefined
   /** The engine's own word for its part in KV transfer. */
   readonly kvRole: string | undefined
+  /** Whether it wants the `nvext` object of a request passed on. */
+  readonly acceptsNvext: boolean | undefined
+  /** Domain to which KV transfers of the worker keep. */
+  readonly kvTransferDomain: string | undefined
+  /** Whether they must keep to it, or should. */
+  readonly kvTransferEnforcement: 'required' | 'preferred' | undefined
+  /** How much the domain counts where they should. */
+  readonly kvTransferPreferredWeight: number | undefined
+  /** Opaque to the router. */
+  readonly routerHintWorkerType: string | undefined
+  /** URLs by rank, opaque to the router. */
+  readonly routerHintSourceControlEndpoints: Readonly<Record<number, string>> | undefined
+  /** Opaque to the router. */
+  readonly kvEventSourceMode: string | undefined
   /** Kind of engine, such as `vllm` or `sglang`. */
   readonly engine: string | undefined
   /** What the worker computes on. */

@@ -40,7 +40,7 @@ describe('the policy of the README', () => {
       decode: 'mine',
       instances: [{ name: 'mine', type: 'acme-least-requests', package: 'p', parameters }],
     }
-    const catalog = new sdk.PolicyCatalog().registerPackage('p', policies)
+    const catalog = new sdk.PolicyCatalog().registerPackage('p', { policies })
     const { definition, parameters: parsed } = catalog.resolveForRole(config, 'decode')
     return definition.create(parsed, scope) as unknown as Built
   }
