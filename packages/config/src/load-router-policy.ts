@@ -15,7 +15,7 @@ import { folderOf, readTextFile } from './node-edge.js'
 import { type ParsedPolicyFile, parsePolicyFile } from './parse-router-policy.js'
 import type { RouterPolicyFile } from './policy-file.js'
 import { type PolicyPackage, loadPolicyPackage } from './policy-packages.js'
-import { resolvePolicies } from './resolve-policies.js'
+import { resolveClassifier, resolvePolicies } from './resolve-policies.js'
 import { type RoleChoice, selectRoles } from './role-selection.js'
 import { readRouterDefaults } from './router-defaults.js'
 import { type ConfigWarning, type Environment, type FlagTexts, SettingReader } from './setting-reader.js'
@@ -53,7 +53,7 @@ export interface LoadedRouterPolicy {
   readonly policyFile: RouterPolicyFile | undefined
   /** Which instance serves each role, and what decided it. */
   readonly roles: Readonly<Record<WorkerRole, RoleChoice>>
-  /** Packages named in the file, in its order. */
+  /** Packages named in the file, in its order; what they provide is in the catalog. */
   readonly packages: readonly PolicyPackage[]
   /** To print once each. */
   readonly warnings: readonly ConfigWarning[]
@@ -78,8 +78,9 @@ export async function loadRouterPolicy(options: LoadOptions): Promise<LoadedRout
   throwIssues(reader.issues)
 
   const packages = parsed === undefined ? [] : await loadPackages(catalog, parsed, folderOf(path))
-  const bundle = resolvePolicies(catalog, policyFile?.workerSelection ?? {}, roles, parsed?.source)
-  refuseClassifier(parsed, options.supportsClassifier ?? false)
+  const policies = resolvePolicies(catalog, policyFile?.workerSelection ?? {}, roles, parsed?.source)
+  const requestClassifier = loadClassifier(catalog, parsed, options.supportsClassifier ?? false)
+  const bundle = { ...policies, requestClassifier }
   const warnings = [
     ...reader.warnings,
     ...fileWarnings(policyFile),
@@ -136,15 +137,18 @@ async function loadPackages(
   return packages
 }
 
-function refuseClassifier(parsed: ParsedPolicyFile | undefined, isSupported: boolean): void {
-  if (parsed?.policyFile.requestClassifier === undefined || isSupported) return
+function loadClassifier(
+  catalog: PolicyCatalog,
+  parsed: ParsedPolicyFile | undefined,
+  isSupported: boolean,
+): PolicyBundle['requestClassifier'] {
+  const config = parsed?.policyFile.requestClassifier
+  if (parsed === undefined || config === undefined) return undefined
+  if (isSupported) return resolveClassifier(catalog, config, parsed.source)
   const message = 'this router runs no request classifiers'
-  throwIssues([
-    toIssue(
-      { path: ['request_classifier'], at: 'key', message, accepted: 'a file without request_classifier' },
-      parsed.source,
-    ),
-  ])
+  const accepted = 'a file without request_classifier'
+  throwIssues([toIssue({ path: ['request_classifier'], at: 'key', message, accepted }, parsed.source)])
+  return undefined
 }
 
 function fileWarnings(policyFile: RouterPolicyFile | undefined): ConfigWarning[] {

@@ -1,91 +1,53 @@
 import {
   CatalogError,
-  type ClassifierDefinition,
-  type KvHintPolicyDefinition,
+  type PluginPackage,
   type PolicyCatalog,
-  type PolicyDefinition,
-  classifierMarker,
-  contractVersion,
+  isClassifierDefinition,
+  isKvHintPolicyDefinition,
   isPolicyDefinition,
-  kvHintPolicyMarker,
 } from '@router/sdk'
 import { type ImportedPackage, importPackage } from './node-edge.js'
 
-/** What a policy package provides. */
+/** A package that was imported; what it provides is in the catalog, under its specifier. */
 export interface PolicyPackage {
   readonly specifier: string
   /** URL of the module. */
   readonly url: string
-  readonly policies: readonly PolicyDefinition[]
-  readonly classifiers: readonly ClassifierDefinition[]
-  readonly kvHintPolicies: readonly KvHintPolicyDefinition[]
 }
 
 /**
- * Imports a package named in a configuration and adds its policies to the catalog, under its specifier. Policies that do not
- * name their package get the specifier. A package that the catalog already has is imported but not registered again.
- * Errors: `ROUTER_POLICY_PACKAGE_NOT_FOUND`, `_PACKAGE_LOAD_FAILED`, `_PACKAGE_EMPTY`, `ROUTER_CONTRACT_VERSION_MISMATCH`, and those
- * of `registerPackage`.
+ * Imports a package named in a configuration and adds its policies, classifiers and KV-hint policies to the catalog, under its
+ * specifier. A package that the catalog already has is imported but not registered again.
+ * Errors: `ROUTER_POLICY_PACKAGE_NOT_FOUND`, `_PACKAGE_LOAD_FAILED`, `_PACKAGE_EMPTY`, and those of `registerPackage`.
  */
 export async function loadPolicyPackage(
   catalog: PolicyCatalog,
   specifier: string,
   folder: string,
 ): Promise<PolicyPackage> {
-  const provided = providedBy(await importPackage(specifier, folder))
-  if (catalog.types(specifier).length === 0) catalog.registerPackage(specifier, provided.policies)
-  return provided
+  const imported = await importPackage(specifier, folder)
+  const provided = providedBy(imported)
+  if (!catalog.hasPackage(specifier)) catalog.registerPackage(specifier, provided)
+  return { specifier, url: imported.url }
 }
 
-function providedBy({ specifier, url, exports }: ImportedPackage): PolicyPackage {
+/** The exports that the catalog reads. It judges the elements: one that is no definition is refused, not left out. */
+function providedBy({ specifier, url, exports }: ImportedPackage): PluginPackage {
   const policies = listOf(exports['policies'])
-  const classifiers = listOf(exports['classifiers']).filter((value) => isMarked(value, classifierMarker))
-  const kvHintPolicies = listOf(exports['kvHintPolicies']).filter((value) =>
-    isMarked(value, kvHintPolicyMarker),
-  )
-  if (!policies.some(isPolicyDefinition) && classifiers.length === 0 && kvHintPolicies.length === 0) {
-    const names = Object.keys(exports).sort().join(', ') || '<none>'
-    const message =
-      `package '${specifier}' exports no policies: an array \`policies\` made by definePolicy is wanted, ` +
-      `also \`classifiers\` or \`kvHintPolicies\`; it exports ${names}`
-    throw new CatalogError('ROUTER_POLICY_PACKAGE_EMPTY', message, {
-      specifier,
-      url,
-      exports: Object.keys(exports),
-    })
-  }
-  for (const plugin of [...classifiers, ...kvHintPolicies] as ClassifierDefinition[]) {
-    if (plugin.contractVersion === contractVersion) continue
-    const message =
-      `type '${plugin.type}' of package '${specifier}' is written for contract version ${plugin.contractVersion}, ` +
-      `this host speaks ${contractVersion}`
-    const details = {
-      type: plugin.type,
-      package: specifier,
-      found: plugin.contractVersion,
-      expected: contractVersion,
-    }
-    throw new CatalogError('ROUTER_CONTRACT_VERSION_MISMATCH', message, details)
-  }
-  return {
-    specifier,
-    url,
-    policies: policies.map((policy) =>
-      isPolicyDefinition(policy) ? withPackage(policy, specifier) : (policy as never),
-    ),
-    classifiers: classifiers as ClassifierDefinition[],
-    kvHintPolicies: kvHintPolicies as KvHintPolicyDefinition[],
-  }
-}
-
-function withPackage(policy: PolicyDefinition, specifier: string): PolicyDefinition {
-  return policy.package === undefined ? Object.freeze({ ...policy, package: specifier }) : policy
+  const classifiers = listOf(exports['classifiers'])
+  const kvHintPolicies = listOf(exports['kvHintPolicies'])
+  const isEmpty =
+    !policies.some(isPolicyDefinition) &&
+    !classifiers.some(isClassifierDefinition) &&
+    !kvHintPolicies.some(isKvHintPolicyDefinition)
+  if (!isEmpty) return { policies, classifiers, kvHintPolicies } as PluginPackage
+  const names = Object.keys(exports)
+  const message =
+    `package '${specifier}' exports no policies: an array \`policies\` made by definePolicy is wanted, ` +
+    `also \`classifiers\` or \`kvHintPolicies\`; it exports ${names.toSorted().join(', ') || '<none>'}`
+  throw new CatalogError('ROUTER_POLICY_PACKAGE_EMPTY', message, { specifier, url, exports: names })
 }
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
-}
-
-function isMarked(value: unknown, marker: symbol): boolean {
-  return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[marker] === true
 }

@@ -1,14 +1,18 @@
 import {
   CatalogError,
+  type ClassifierDefinition,
   type ConfigIssue,
   type ParameterIssue,
+  type PluginConfig,
   type PolicyBundle,
   type PolicyCatalog,
   type PolicyInstanceConfig,
+  type ResolvedPlugin,
   type WorkerRole,
   type WorkerSelectionConfig,
   workerRoles,
 } from '@router/sdk'
+import type { z } from 'zod'
 import { explainFault, withoutEchoes } from './accepted.js'
 import { type Fault, throwIssues, toIssue } from './issues.js'
 import { type JsonSchema, inputSchemaOf } from './json-schema.js'
@@ -56,36 +60,61 @@ function instanceIssues(
     return []
   } catch (error) {
     if (!CatalogError.isInstance(error)) throw error
-    return instanceFaults(catalog, instance, error, ['worker_selection', 'instances', index]).map((fault) =>
+    const definition = () => catalog.find(instance.type, instance)
+    return pluginFaults(instance, error, ['worker_selection', 'instances', index], definition).map((fault) =>
       toIssue({ code: error.code, ...fault }, source),
     )
   }
 }
 
-function instanceFaults(
+/** Resolves the request classifier through the catalog. Errors as `resolvePolicies`. */
+export function resolveClassifier(
   catalog: PolicyCatalog,
-  instance: PolicyInstanceConfig,
+  classifier: PluginConfig,
+  source: YamlSource,
+): ResolvedPlugin<ClassifierDefinition> {
+  try {
+    return catalog.resolveClassifier(classifier)
+  } catch (error) {
+    if (!CatalogError.isInstance(error)) throw error
+    const definition = () => catalog.findClassifier(classifier.type, classifier)
+    const faults = pluginFaults(classifier, error, ['request_classifier'], definition)
+    throwIssues(
+      faults.map((fault) => toIssue({ code: error.code, ...fault }, source)),
+      undefined,
+      error,
+    )
+    throw error
+  }
+}
+
+/** @param definition looks up what the plugin names, for what its schema accepts */
+function pluginFaults(
+  plugin: PluginConfig & { readonly runtime?: boolean | undefined },
   error: CatalogError,
   path: readonly (string | number)[],
+  definition: () => { readonly parameters: z.ZodType },
 ): Fault[] {
   const { message } = error
   switch (error.code) {
     case 'ROUTER_POLICY_TYPE_UNKNOWN': {
-      const types = catalog.types(instance.package)
-      const accepted = types.join(', ') || '<none>'
-      const suggestion =
-        instance.type === 'default' ? 'dynamo-default-cost-fn' : suggest(instance.type, types)
-      return [{ path: [...path, 'type'], message, value: instance.type, accepted, suggestion }]
+      const accepted = error.details['available'] as string
+      const types = accepted === '<none>' ? [] : accepted.split(', ')
+      const suggestion = plugin.type === 'default' ? 'dynamo-default-cost-fn' : suggest(plugin.type, types)
+      return [{ path: [...path, 'type'], message, value: plugin.type, accepted, suggestion }]
     }
     case 'ROUTER_POLICY_VERSION_UNKNOWN':
-      return [{ path: [...path, 'version'], message, value: instance.version, accepted: versionsOf(error) }]
+      return [{ path: [...path, 'version'], message, value: plugin.version, accepted: versionsOf(error) }]
     case 'ROUTER_POLICY_VERSION_AMBIGUOUS':
       return [
         {
           path: [...path, 'type'],
           message,
-          value: instance.type,
-          accepted: `a version range over ${versionsOf(error)}`,
+          value: plugin.type,
+          accepted:
+            path[0] === 'request_classifier'
+              ? 'a package with one version of the type'
+              : `a version range over ${versionsOf(error)}`,
         },
       ]
     case 'ROUTER_POLICY_ALPHA':
@@ -93,43 +122,34 @@ function instanceFaults(
         {
           path: [...path, 'type'],
           message,
-          value: instance.type,
+          value: plugin.type,
           accepted: 'allow_alpha: true in worker_selection',
         },
       ]
     case 'ROUTER_POLICY_PARAMETERS_INVALID':
-      return parameterFaults(catalog, instance, error, path)
+      return parameterFaults(plugin, error, path, definition)
     default:
       return [{ path, message }]
   }
 }
 
 function parameterFaults(
-  catalog: PolicyCatalog,
-  instance: PolicyInstanceConfig,
+  plugin: PluginConfig & { readonly runtime?: boolean | undefined },
   error: CatalogError,
   path: readonly (string | number)[],
+  definition: () => { readonly parameters: z.ZodType },
 ): Fault[] {
   const issues = error.details['issues'] as readonly ParameterIssue[]
   if (issues.length === 0)
-    return [
-      { path: [...path, 'runtime'], message: error.message, value: instance.runtime, accepted: 'false' },
-    ]
-  const schema = parameterSchema(catalog, instance)
+    return [{ path: [...path, 'runtime'], message: error.message, value: plugin.runtime, accepted: 'false' }]
+  const schema = parameterSchema(definition)
   const base = [...path, 'parameters']
-  return withoutEchoes(issues.map((issue) => explainFault(issue, instance.parameters ?? {}, schema, base)))
+  return withoutEchoes(issues.map((issue) => explainFault(issue, plugin.parameters ?? {}, schema, base)))
 }
 
-function parameterSchema(
-  catalog: PolicyCatalog,
-  { type, package: specifier, version }: PolicyInstanceConfig,
-): JsonSchema {
-  const place = {
-    ...(specifier !== undefined && { package: specifier }),
-    ...(version !== undefined && { version }),
-  }
+function parameterSchema(definition: () => { readonly parameters: z.ZodType }): JsonSchema {
   try {
-    return inputSchemaOf(catalog.find(type, place).parameters)
+    return inputSchemaOf(definition().parameters)
   } catch {
     // A schema of another library or with what JSON Schema cannot say: its own messages must do.
     return {}

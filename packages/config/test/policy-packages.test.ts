@@ -2,9 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { defineClassifier } from '@router/sdk'
 import { afterAll, describe, expect, test } from 'vitest'
-import { loadRouterPolicy } from '../src/index.js'
-import { catalog, refusal } from './support.js'
+import { z } from 'zod'
+import { createPolicyCatalog, loadRouterPolicy } from '../src/index.js'
+import { catalog, plain, refusal } from './support.js'
 
 // Packages as another project installs them: plain JavaScript, which knows the contract by its markers only, as a second
 // installed copy of the SDK would make them.
@@ -77,14 +79,29 @@ install('empty-type', `export const policies = [${policy("type: ''")}]\n`)
 install('twice', `export const policies = [${policy('')}, ${policy('')}]\n`)
 install('alpha', `export const policies = [${policy("stability: 'alpha'")}]\n`)
 install('closed', `export const policies = []\n`, { exports: {} })
+const classifier = (fields = '') => `{
+  [Symbol.for('@router/sdk.classifier')]: true, contractVersion: 1, type: 'gate', aliases: ['door'], package: undefined, version: '1.0.0',
+  parameters: z.strictObject({ window_ms: z.number().min(0).default(5) }), create: () => ({}), ${fields}
+}`
+const hints = `{
+  [Symbol.for('@router/sdk.kv-hint-policy')]: true, contractVersion: 1, type: 'h', aliases: [], package: undefined, version: '1.0.0',
+  parameters: z.strictObject({}), create: () => ({ hints: async () => [] })
+}`
 install(
   'classifiers-only',
-  `export const classifiers = [{ [Symbol.for('@router/sdk.classifier')]: true, contractVersion: 1, type: 'c', version: '1.0.0', parameters: {} }]
-export const kvHintPolicies = [{ [Symbol.for('@router/sdk.kv-hint-policy')]: true, contractVersion: 1, type: 'h', version: '1.0.0', parameters: {} }, 5]\n`,
+  `export const classifiers = [${classifier()}]\nexport const kvHintPolicies = [${hints}]\n`,
 )
+install('hints-only', `export const kvHintPolicies = [${hints}]\n`)
 install(
-  'old-classifier',
-  `export const classifiers = [{ [Symbol.for('@router/sdk.classifier')]: true, contractVersion: 0, type: 'c' }]\n`,
+  'two-versions',
+  `export const classifiers = ['1.0.0', '1.1.0'].map((version) => (${classifier('version')}))\n`,
+)
+install('old-classifier', `export const classifiers = [${classifier('contractVersion: 0')}]\n`)
+install('half-classifier', `export const classifiers = [${classifier()}, 5]\n`)
+install('loose-classifier', `export const classifiers = [${classifier('parameters: z.object({})')}]\n`)
+install(
+  'half-package',
+  `export const policies = [${policy('')}]\nexport const classifiers = [${classifier("type: 'default'")}]\n`,
 )
 
 describe('a package named by an instance', () => {
@@ -160,6 +177,9 @@ describe('a package is refused', () => {
     ['half-marked', 'ROUTER_POLICY_DEFINITION_INVALID'],
     ['old-contract', 'ROUTER_CONTRACT_VERSION_MISMATCH'],
     ['old-classifier', 'ROUTER_CONTRACT_VERSION_MISMATCH'],
+    ['half-classifier', 'ROUTER_POLICY_DEFINITION_INVALID'],
+    ['loose-classifier', 'ROUTER_POLICY_DEFINITION_INVALID'],
+    ['half-package', 'ROUTER_POLICY_TYPE_RESERVED'],
     ['shipped-type', 'ROUTER_POLICY_TYPE_DUPLICATE'],
     ['shipped-alias', 'ROUTER_POLICY_TYPE_DUPLICATE'],
     ['reserved-type', 'ROUTER_POLICY_TYPE_RESERVED'],
@@ -246,25 +266,105 @@ describe('versions', () => {
 })
 
 describe('classifiers', () => {
-  const text = 'request_classifier: {type: c, package: classifiers-only}'
   const path = join(folder, 'fleet', 'classifier.yaml')
+  const loadClassifier = (fields: string, { with_ = catalog(), supportsClassifier = true, more = '' } = {}) =>
+    loadRouterPolicy({
+      catalog: with_,
+      path,
+      text: `request_classifier: {${fields}}\n${more}`,
+      supportsClassifier,
+    })
 
   test('are refused by a host that runs none', async () => {
-    const { code, issues } = await refusal(() => loadRouterPolicy({ catalog: catalog(), path, text }))
+    const { code, issues } = await refusal(() =>
+      loadClassifier('type: gate, package: classifiers-only', { supportsClassifier: false }),
+    )
     expect(code).toBe('ROUTER_CONFIG_INVALID')
     expect(issues).toMatchObject([{ path: ['request_classifier'], line: 1, column: 1 }])
   })
 
-  test('are handed to a host that does, with the exports of their package', async () => {
-    const { policyFile, packages, notYetActive } = await loadRouterPolicy({
-      catalog: catalog(),
-      path,
-      text,
-      supportsClassifier: true,
+  test('are resolved for a host that does, with parameters by their schema', async () => {
+    const { bundle, policyFile, packages, notYetActive } = await loadClassifier(
+      'type: door, package: classifiers-only, parameters: {window_ms: 7}',
+    )
+    expect(policyFile!.requestClassifier).toMatchObject({ type: 'door', package: 'classifiers-only' })
+    expect(bundle.requestClassifier).toMatchObject({
+      definition: { type: 'gate', package: 'classifiers-only' },
+      parameters: { window_ms: 7 },
     })
-    expect(policyFile!.requestClassifier).toEqual({ type: 'c', package: 'classifiers-only' })
-    expect(packages[0]!.classifiers.map(({ type }) => type)).toEqual(['c'])
-    expect(packages[0]!.kvHintPolicies.map(({ type }) => type)).toEqual(['h'])
+    expect(packages.map(({ specifier }) => specifier)).toEqual(['classifiers-only'])
     expect(notYetActive.map((setting) => setting.path)).toEqual([['request_classifier']])
+  })
+
+  test('without parameters get the defaults; without a classifier there is none', async () => {
+    const { bundle } = await loadClassifier('type: gate, package: classifiers-only')
+    expect(bundle.requestClassifier!.parameters).toEqual({ window_ms: 5 })
+    expect((await load('name: a, type: plain')).bundle.requestClassifier).toBeUndefined()
+  })
+
+  test('come from the global namespace without a package, and never from a policy', async () => {
+    const with_ = catalog().registerClassifier(
+      defineClassifier({ type: 'own', version: '1.0.0', parameters: z.strictObject({}), create: () => ({}) }),
+    )
+    expect((await loadClassifier('type: own', { with_ })).bundle.requestClassifier!.definition.type).toBe(
+      'own',
+    )
+    const { code, issues } = await refusal(() => loadClassifier('type: weighted', { with_ }))
+    expect(code).toBe('ROUTER_POLICY_TYPE_UNKNOWN')
+    expect(issues).toMatchObject([{ path: ['request_classifier', 'type'], line: 1, accepted: 'own' }])
+  })
+
+  test('bring hint policies of their package into the catalog, once', async () => {
+    const with_ = catalog()
+    for (let round = 0; round < 2; round++) {
+      await loadClassifier('type: gate, package: classifiers-only', { with_ })
+    }
+    expect(with_.findKvHintPolicy('h', { package: 'classifiers-only' }).package).toBe('classifiers-only')
+  })
+
+  test.each([
+    ['type: gaet, package: classifiers-only', 'TYPE_UNKNOWN', ['type'], 'door, gate', 'gate'],
+    ['type: none, package: hints-only', 'TYPE_UNKNOWN', ['type'], '<none>', undefined],
+    [
+      'type: gate, package: two-versions',
+      'VERSION_AMBIGUOUS',
+      ['type'],
+      'a package with one version of the type',
+      undefined,
+    ],
+    [
+      'type: gate, package: classifiers-only, parameters: {window_ms: -1}',
+      'PARAMETERS_INVALID',
+      ['parameters', 'window_ms'],
+      'a number >= 0',
+      undefined,
+    ],
+    [
+      'type: gate, package: classifiers-only, parameters: {window: 1}',
+      'PARAMETERS_INVALID',
+      ['parameters', 'window'],
+      'window_ms',
+      'window_ms',
+    ],
+  ] as const)('%s: %s', async (fields, wanted, at, accepted, suggestion) => {
+    const { code, issues } = await refusal(() => loadClassifier(fields))
+    expect(code).toBe(`ROUTER_POLICY_${wanted}`)
+    expect(issues).toHaveLength(1)
+    expect(issues[0]).toMatchObject({ code, path: ['request_classifier', ...at], line: 1, accepted })
+    expect(issues[0]!.suggestion).toBe(suggestion)
+  })
+
+  test('are looked at after instances and roles', async () => {
+    const ofInstances = await refusal(() =>
+      loadClassifier('type: nobody', { more: 'worker_selection: {instances: [{name: a, type: x}]}' }),
+    )
+    expect(ofInstances.issues.map((issue) => issue.path)).toEqual([place(0, 'type')])
+    const { issues } = await refusal(() =>
+      loadClassifier('type: nobody', {
+        with_: createPolicyCatalog().register(plain()),
+        more: 'worker_selection: {decode: a, instances: [{name: a, type: plain}]}',
+      }),
+    )
+    expect(issues.map((issue) => issue.code)).toEqual(['ROUTER_POLICY_DEFAULT_MISSING'])
   })
 })
