@@ -29,7 +29,7 @@ export class RankColumns extends ColumnSet {
     activeRequests: number,
   ): void {
     const load = this.views.load!
-    checkFinite('load', activePrefillTokens + decodeCostBlocks + activeRequests)
+    checkFinite('load', restOf(activePrefillTokens) + restOf(decodeCostBlocks) + restOf(activeRequests))
     if (load.isAvailable[row] === 0) this.unknownLoads--
     load.isAvailable[row] = 1
     load.activePrefillTokens[row] = activePrefillTokens
@@ -53,7 +53,8 @@ export class RankColumns extends ColumnSet {
     estimateTokens: number,
   ): void {
     const cache = this.views.cache!
-    checkFinite('overlap', device + host + disk + estimate + estimateTokens)
+    const rest = restOf(device) + restOf(host) + restOf(disk) + restOf(estimate) + restOf(estimateTokens)
+    checkFinite('overlap', rest)
     if (cache.isAvailable[row] === 0) this.unknownCaches--
     cache.isAvailable[row] = 1
     cache.deviceOverlapBlocks[row] = device
@@ -93,7 +94,12 @@ function countZeros(column: Uint8Array, count: number): number {
   return zeros
 }
 
-function checkFinite(what: string, sum: number): void {
-  if (sum - sum === 0) return
+/** 0 for a finite number, else NaN; added up, it tells of any that is not. */
+function restOf(value: number): number {
+  return value - value
+}
+
+function checkFinite(what: string, rest: number): void {
+  if (rest === 0) return
   throw new RouterError('ROUTER_BAD_REQUEST', `${what} values must be finite; leave unknown ones out`, {})
 }

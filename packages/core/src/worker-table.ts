@@ -124,7 +124,8 @@ export class WorkerTable {
     const worker = this.workerIndexOf(workerId)
     if (worker < 0) return -1
     const { dataParallelStartRank: start, dataParallelSize: size } = this.#workers[worker]!
-    return dpRank >= start && dpRank < start + size ? this.firstRowOfWorker[worker]! + dpRank - start : -1
+    const isRank = dpRank >= start && dpRank < start + size && Number.isInteger(dpRank)
+    return isRank ? this.firstRowOfWorker[worker]! + dpRank - start : -1
   }
 
   /** Index into `workers`, -1 when unknown. */
