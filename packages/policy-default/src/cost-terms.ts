@@ -55,6 +55,10 @@ export class CostTerms {
     this.affinityWeight = weights.prefix_affinity_weight
   }
 
+  get addsRequestOrAffinity(): boolean {
+    return this.requestWeight !== 0 || this.chargesAffinity
+  }
+
   /** Fills the numbers of one request. */
   prepare(context: WorkerSelectionContext, candidates: DefaultCandidates): void {
     const { cache } = candidates

@@ -17,32 +17,43 @@ export function minimumActivePrefill(candidates: DefaultCandidates): number {
 
 /**
  * The formula of the README for a request that uses the cache, tracks prefill and has no shared-cache hits, over rows that are all
- * known; without decay and taints. What `scoreRows` would write, bit for bit, faster: one buffer, fewer tests a row.
+ * known; without decay, request, affinity and taint terms. With `addRequestAndAffinity` it is what `scoreRows` writes, bit for bit,
+ * faster: one buffer, no tests.
  * @param at where the columns lie in `at.doubles`
  */
 export function scoreKnownRows(terms: CostTerms, count: number, at: ColumnPlaces): void {
-  const { promptTokens, blockSize, blocks, credit: c0, scale, hostWeight, diskWeight, requestWeight } = terms
-  const affinityWeight = terms.chargesAffinity ? terms.affinityWeight : 0
+  const { promptTokens, blockSize, credit: c0, scale, hostWeight, diskWeight } = terms
   const doubles = at.doubles
   const active = at.active >> 3
   const decode = at.decode >> 3
-  const requests = at.requests >> 3
   const estimateTokens = at.estimateTokens >> 3
   const deviceBlocks = (terms.hasTierMatches ? at.device : at.estimateBlocks) >> 3
   const host = at.host >> 3
   const disk = at.disk >> 3
   const costs = at.costs >> 3
   for (let row = 0; row < count; row++) {
-    const device = doubles[deviceBlocks + row]!
     const cached = doubles[estimateTokens + row]!
+    const device = doubles[deviceBlocks + row]!
     const credit = c0 * device + hostWeight * doubles[host + row]! + diskWeight * doubles[disk + row]!
     const uncached = promptTokens - cached
     const raw = doubles[active + row]! + (uncached > 0 ? uncached : 0) + cached
     const prefill = raw / blockSize - credit
-    const uncovered = blocks - device
+    doubles[costs + row] = scale * (prefill > 0 ? prefill : 0) + doubles[decode + row]!
+  }
+}
+
+/** Adds request weight x requests, then affinity weight x max(0, blocks - device), to the costs of known rows. */
+export function addRequestAndAffinity(terms: CostTerms, count: number, at: ColumnPlaces): void {
+  const { blocks, requestWeight } = terms
+  const affinityWeight = terms.chargesAffinity ? terms.affinityWeight : 0
+  const doubles = at.doubles
+  const requests = at.requests >> 3
+  const deviceBlocks = (terms.hasTierMatches ? at.device : at.estimateBlocks) >> 3
+  const costs = at.costs >> 3
+  for (let row = 0; row < count; row++) {
+    const uncovered = blocks - doubles[deviceBlocks + row]!
     const affinity = affinityWeight * (uncovered > 0 ? uncovered : 0)
-    const request = requestWeight * doubles[requests + row]!
-    doubles[costs + row] = scale * (prefill > 0 ? prefill : 0) + doubles[decode + row]! + request + affinity
+    doubles[costs + row] = doubles[costs + row]! + requestWeight * doubles[requests + row]! + affinity
   }
 }
 

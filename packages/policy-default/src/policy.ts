@@ -44,3 +44,6 @@ export const defaultPolicy = definePolicy({
   inputs: defaultCostInputs,
   create: createDefaultCostPolicy,
 })
+
+/** What a configuration finds in this package. */
+export const policies = [defaultPolicy]

@@ -2,7 +2,7 @@ import type { WorkerScorer } from '@router/sdk'
 import { ColumnPlaces } from './column-places.js'
 import type { CostTerms } from './cost-terms.js'
 import type { DefaultCandidates } from './inputs.js'
-import { minimumActivePrefill, scoreKnownRows, scoreRows } from './kernel.js'
+import { addRequestAndAffinity, minimumActivePrefill, scoreKnownRows, scoreRows } from './kernel.js'
 import { SimdKernel } from './simd/loader.js'
 
 /** The default cost per row, by the SIMD kernel where there is one, else by the plain loops. Equal bit for bit. */
@@ -22,6 +22,7 @@ export function defaultCostScorer(
         }
         if (isCommon(terms, candidates)) {
           scoreKnownRows(terms, candidates.count, places)
+          if (terms.addsRequestOrAffinity) addRequestAndAffinity(terms, candidates.count, places)
           return
         }
       }

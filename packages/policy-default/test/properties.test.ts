@@ -12,7 +12,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createDefaultCostPolicy } from '../src/index.js'
 
-const settings = { numRuns: 300, seed: 20_250 }
+const settings = { numRuns: 150, seed: 20_250 }
 // One memory a kernel for all runs: engines reserve much address space for each.
 const memories = [true, false].map((webAssembly) => new TestMemory({ webAssembly, pages: 64 }))
 for (const memory of memories) memory.reserveRows(16)

@@ -1,5 +1,8 @@
+/// <reference types="node" />
+import { fileURLToPath } from 'node:url'
 import { TestMemory, handMadeView } from '@router/conformance'
 import { sharedHitsFrom, WyRand } from '@router/sdk'
+import { buildSimd } from '@router/tooling/build-simd'
 import { describe, expect, it } from 'vitest'
 import {
   ColumnFleet,
@@ -11,6 +14,7 @@ import {
 } from '../../test/column-fleet.js'
 import { ColumnPlaces } from '../column-places.js'
 import { minimumActivePrefill, scoreKnownRows, scoreRows } from '../kernel.js'
+import { moduleHex } from './kernel-module.js'
 import { SimdKernel } from './loader.js'
 
 const capacity = 41
@@ -35,11 +39,11 @@ function check(one: Case, random: WyRand): void {
     fleet.fill(count, random, shape, hasUnknown, poison)
     const candidates = fleet.candidates(count, one)
     const terms = termsOf(candidates, one)
-    expect(SimdKernel.canScore(terms, candidates), JSON.stringify(one)).toBe(true)
+    if (!SimdKernel.canScore(terms, candidates)) throw new Error(`not for the kernel: ${JSON.stringify(one)}`)
     const { costs } = fleet.doubles
     const expected = costs.slice()
     scoreRows(terms, candidates, terms.usesDecay ? minimumActivePrefill(candidates) : NaN, 0, expected)
-    expect(places.locate(candidates, costs)).toBe(true)
+    places.locate(candidates, costs)
     simd.score(terms, candidates, places, costs)
     requireSame(expected, { ...one, poison, loop: 'simd' })
     const isKnown = candidates.load.allAvailable && candidates.cache!.allAvailable
@@ -87,7 +91,9 @@ describe('the SIMD kernel and the loop over known rows equal the general loop bi
   it.each(Object.entries(modes))('%s: every term, 1 to 33 rows', (_name, mode) => {
     const random = new WyRand(1n)
     for (let count = 1; count <= 33; count++) {
-      for (const { requestWeight, affinity, taints, tiers } of extras) {
+      for (const [index, { requestWeight, affinity, taints, tiers }] of extras.entries()) {
+        // Every combination meets every third count, odd and even ones.
+        if ((index + count) % 3 !== 0) continue
         const weights = {
           decode_active_request_weight: requestWeight,
           ...(affinity === 0 ? {} : { prefix_affinity_weight: affinity }),
@@ -129,7 +135,7 @@ describe('the SIMD kernel and the loop over known rows equal the general loop bi
     const random = new WyRand(6n)
     const weights = [0, 0.25, 1, 1e300, Number.MAX_VALUE]
     let overflows = 0
-    for (let round = 0; round < 3000; round++) {
+    for (let round = 0; round < 1500; round++) {
       const weight = (): number => weights[random.below(weights.length)]!
       const one: Case = {
         count: 1 + random.below(9),
@@ -151,7 +157,7 @@ describe('the SIMD kernel and the loop over known rows equal the general loop bi
       check(one, random)
       if (fleet.doubles.costs.subarray(0, one.count).some((cost) => !Number.isFinite(cost))) overflows++
     }
-    expect(overflows).toBeGreaterThan(300)
+    expect(overflows).toBeGreaterThan(150)
   })
 
   it('rows that tie stay tied', () => {
@@ -221,5 +227,20 @@ describe('ColumnPlaces', () => {
     own.grow()
     moving.place()
     expect(costsOf()).toEqual(first)
+  })
+})
+
+describe('the WebAssembly module', () => {
+  it('is what its source compiles to', async () => {
+    const built = await buildSimd(fileURLToPath(new URL('../..', import.meta.url)))
+    expect(built.map(({ file }) => file)).toEqual([
+      fileURLToPath(new URL('kernel-module.ts', import.meta.url)),
+    ])
+    const hex = built[0]!.text.match(/'[0-9a-f]+'/gu)!.map((line) => line.slice(1, -1))
+    expect(moduleHex).toBe(hex.join(''))
+  })
+
+  it('stays below 4,096 bytes, beyond which browsers refuse to compile it synchronously', () => {
+    expect(moduleHex.length / 2).toBeLessThan(4096)
   })
 })

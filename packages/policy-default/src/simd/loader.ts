@@ -97,7 +97,7 @@ export class SimdKernel {
       at.decode,
       at.costs,
     )
-    if (terms.requestWeight !== 0 || terms.chargesAffinity) {
+    if (terms.addsRequestOrAffinity) {
       this.#kernel.addRequestAndAffinity(paramsAt, end, at.requests, device, at.costs)
     }
     if (terms.appliesTaints) this.#kernel.multiply(end, at.taints, at.costs)
