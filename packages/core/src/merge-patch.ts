@@ -3,7 +3,7 @@ import type { PolicyDefinition } from '@router/sdk'
 type Mapping = Readonly<Record<string, unknown>>
 
 /** True for a plain mapping, the only thing that merges; arrays and other values replace. */
-function isMapping(value: unknown): value is Mapping {
+export function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -60,5 +60,12 @@ export function acceptsNull(
   const trial = mergePatch(parameters, nested, () => null)
   const result = schema.safeParse(trial)
   if (result.success) return true
-  return !result.error.issues.some((issue) => issue.path.slice(0, path.length).join('\0') === path.join('\0'))
+  return !result.error.issues.some(
+    (issue) => isWithin(issue.path, path) || (issue.code === 'invalid_union' && isWithin(path, issue.path)),
+  )
+}
+
+/** Whether `path` is `root` or below it. */
+function isWithin(path: readonly PropertyKey[], root: readonly PropertyKey[]): boolean {
+  return root.every((name, index) => path[index] === name)
 }

@@ -5,8 +5,8 @@ import type {
   WorkerInputName,
   WorkerSelectionPolicy,
 } from '@router/sdk'
-import { PatchError, validateParameters } from '@router/sdk'
-import { acceptsNull, leafNames, mergePatch, valueAt } from './merge-patch.js'
+import { CatalogError, PatchError, validateParameters } from '@router/sdk'
+import { acceptsNull, isMapping, leafNames, mergePatch, valueAt } from './merge-patch.js'
 import type { PolicyIdentity } from './request.js'
 
 /** A policy object in use, as its instance sees it when parameters change. */
@@ -90,6 +90,7 @@ export class PolicyInstance {
         { instance: this.name, revision: this.revision, expected: expectedRevision },
       )
     }
+    if (!isMapping(change)) throw this.#noMapping(change)
     this.#checkNames(change)
     const before = this.#configured
     const after = mergePatch(before, change, (path) =>
@@ -104,6 +105,15 @@ export class PolicyInstance {
     this.parameters = parameters
     this.identity = this.#identityOf(this.revision + 1)
     return { revision: this.revision, before, after }
+  }
+
+  #noMapping(change: unknown): CatalogError {
+    const message = 'a patch is a mapping of parameter names'
+    return new CatalogError('ROUTER_POLICY_PARAMETERS_INVALID', `instance ${this.name}: ${message}`, {
+      type: this.definition.type,
+      instance: this.name,
+      issues: [{ path: [], message, value: change }],
+    })
   }
 
   #checkNames(change: Parameters): void {
