@@ -169,9 +169,13 @@ export class RouterCore {
   }
 }
 
+/** Name of a partition, and its key: the separator is escaped, so that no two meet. */
 function nameOf(model: string, routingGroup: string, role: WorkerRole): string {
-  // A separator that no name may hold keeps two keys from meeting.
-  return [model, routingGroup, role].map(encodeURIComponent).join('/')
+  return `${escaped(model)}/${escaped(routingGroup)}/${role}`
+}
+
+function escaped(name: string): string {
+  return name.replaceAll('%', '%25').replaceAll('/', '%2F')
 }
 
 /** The router inside a program of yours: no network, no globals, injected clock and randomness. */

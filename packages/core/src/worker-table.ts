@@ -3,6 +3,7 @@ import { type Column, ColumnMemory } from './column-memory.js'
 import { EligibleRanks } from './eligible-ranks.js'
 import { type HostLoops, hostLoopsFor } from './host-loops.js'
 import { RankColumns } from './rank-columns.js'
+import { SlotList } from './slot-list.js'
 import { SlotRegistry } from './slot-registry.js'
 import { TaintIndex } from './taint-index.js'
 import { type WorkerRecord, workerInfoFrom } from './worker-record.js'
@@ -37,7 +38,7 @@ export class WorkerTable {
   #workers: readonly WorkerInfo[] = []
   #availableIds: ReadonlySet<bigint> | undefined
   // Rows with an overlap to clear; a row is listed once.
-  #writtenSlots: number[] = []
+  readonly #writtenSlots = new SlotList()
   #isSettled = true
 
   /** @param options `webAssembly: false` keeps the columns in a plain buffer, and every loop in JavaScript. */
@@ -181,14 +182,15 @@ export class WorkerTable {
   /** Back to "cold" everywhere. Clears only what was written. */
   clearOverlaps(): void {
     this.settle()
-    for (let index = 0; index < this.#writtenSlots.length; index++) {
-      const row = this.rowOfSlot[this.#writtenSlots[index]!]!
+    const { slots, count } = this.#writtenSlots
+    for (let index = 0; index < count; index++) {
+      const row = this.rowOfSlot[slots[index]!]!
       this.#written.view[row] = 0
       this.columns.writeOverlap(row, 0, 0, 0, 0, 0)
       const dense = this.eligible.rowOf(row)
       if (dense >= 0) this.eligible.columns.writeOverlap(dense, 0, 0, 0, 0, 0)
     }
-    this.#writtenSlots.length = 0
+    this.#writtenSlots.clear()
   }
 
   /** Host reservations of a rank, and encoder-cache entries of the next request on its worker. */
@@ -288,8 +290,7 @@ export class WorkerTable {
   #forget(slots: readonly number[]): void {
     if (slots.length === 0) return
     for (const slot of slots) this.rowOfSlot[slot] = -1
-    const gone = new Set(slots)
-    this.#writtenSlots = this.#writtenSlots.filter((slot) => !gone.has(slot))
+    this.#writtenSlots.remove(new Set(slots))
   }
 
   #row(slot: number): number {
