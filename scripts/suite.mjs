@@ -25,7 +25,8 @@ if (help) {
     process.stdout.write('not ok installation\n')
     counts.failed++
   }
-  if (counts.skipped > 0) process.stdout.write(`${counts.skipped} skipped, each with its reason in its title\n`)
+  if (counts.skipped > 0)
+    process.stdout.write(`${counts.skipped} skipped, each with its reason in its title\n`)
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`)
   process.exitCode = counts.failed > 0 ? 1 : 0
 }

@@ -26,7 +26,7 @@ const schema = {
 
 /** A group of candidate columns, or the identity columns. */
 export type GroupName = keyof typeof schema
-export const groupNames = Object.keys(schema) as GroupName[]
+const groupNames = Object.keys(schema) as GroupName[]
 
 type GroupColumns<G extends GroupName> = {
   readonly [K in keyof (typeof schema)[G]]: Column<ViewOfType[(typeof schema)[G][K] & keyof ViewOfType]>

@@ -78,7 +78,7 @@ export class ComponentCalls {
 }
 
 /** A component that threw or misbehaved; one that threw a `RequestFault` blames the request. */
-export function policyFailure(component: string, cause: unknown): SelectionError {
+function policyFailure(component: string, cause: unknown): SelectionError {
   const reason = cause instanceof Error ? cause.message : String(cause)
   const details = { component, reason, blamesRequest: RequestFault.isInstance(cause) }
   return new SelectionError('ROUTER_POLICY_FAILED', `${component} failed: ${reason}`, details, { cause })
