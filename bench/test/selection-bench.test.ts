@@ -52,7 +52,9 @@ describe('runSelectionBench', () => {
     ])
     expect(report.ratios).toEqual([])
     expect(report.reach.every(({ reached, isReached }) => reached === null && !isReached)).toBe(true)
-    expect(renderReport(report)).toContain('not measured')
+    expect(renderReport(report)).toContain(
+      `${report.reach.length} of ${report.reach.length} figures were not measured`,
+    )
   })
 
   it('compares with the figures to reach', async () => {

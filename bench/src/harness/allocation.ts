@@ -3,15 +3,15 @@ import { median } from './statistics.js'
 import { warmUp } from './timing.js'
 import type { Body } from './variant.js'
 
-const takes = 5
+const takes = 9
 const mostCalls = 20_000
 const checkWarmUpMs = 50
 const checkTakeMs = 20
 
 /**
  * Bytes that one warm call allocates on the JavaScript heap: the growth of the used heap over many calls, plus what the garbage
- * collections in between freed (the engine reports the used heap before and after each). The median of several takes, because a
- * take in which the engine compiles something counts that too. @param takeMs how long a take may last, about
+ * collections in between freed (the engine reports the used heap before and after each). The median of several takes: one in
+ * which the engine compiles something counts that too, and the first ones often do. @param takeMs how long a take may last, about
  */
 export function bytesPerCall(body: Body, takeMs: number): number {
   const calls = affordableCalls(body, takeMs)

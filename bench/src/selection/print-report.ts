@@ -135,19 +135,30 @@ function labelled(variant: string, temperature: number): string {
 }
 
 function reachText(reach: readonly ReachedFigure[]): string {
-  const lines = reach.map(({ what, workers, limit, unit, reached, isReached }) => [
-    what,
-    workers.toLocaleString('en'),
-    limit === null ? '-' : `<= ${plain(limit, unit)}`,
-    reached === null ? '-' : plain(reached, unit),
-    unit,
-    reached === null ? 'not measured' : isReached ? 'ok' : 'not reached',
-  ])
-  return `## figures to reach\n\n${table(
+  const lines = reach.flatMap(({ what, workers, limit, unit, reached, isReached }) =>
+    reached === null || limit === null
+      ? []
+      : [
+          [
+            what,
+            workers.toLocaleString('en'),
+            `<= ${plain(limit, unit)}`,
+            plain(reached, unit),
+            unit,
+            isReached ? 'ok' : 'not reached',
+          ],
+        ],
+  )
+  const title = '## figures to reach'
+  const missing = reach.length - lines.length
+  const rest = missing === 0 ? [] : [`${missing} of ${reach.length} figures were not measured in this run.`]
+  if (lines.length === 0) return [title, ...rest].join('\n\n')
+  const measured = table(
     ['figure', 'workers', 'wanted', 'reached', 'unit', ''],
     ['left', 'right', 'right', 'right', 'left', 'left'],
     lines,
-  )}`
+  )
+  return [title, measured, ...rest].join('\n\n')
 }
 
 function plain(value: number, unit: ReachedFigure['unit']): string {
