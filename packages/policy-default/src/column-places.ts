@@ -27,10 +27,12 @@ export class ColumnPlaces {
     if (this.#costsColumn === costs && this.#activeColumn === active) return true
     // A checked view wraps its columns in proxies, which have no place in memory.
     if (cache === undefined || !ArrayBuffer.isView(costs) || !ArrayBuffer.isView(active)) return false
-    if (costs.buffer !== active.buffer || costs.buffer !== cache.estimateTokens.buffer) return false
+    const { buffer } = costs
+    if (buffer !== active.buffer || buffer !== cache.estimateTokens.buffer) return false
+    if (buffer !== preferredTaint.multiplier.buffer) return false
     this.#costsColumn = costs
     this.#activeColumn = active
-    if (this.doubles.buffer !== costs.buffer) this.doubles = new Float64Array(costs.buffer)
+    if (this.doubles.buffer !== buffer) this.doubles = new Float64Array(buffer)
     this.costs = costs.byteOffset
     this.active = active.byteOffset
     this.decode = load.decodeCostBlocks.byteOffset

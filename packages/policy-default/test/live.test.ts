@@ -16,6 +16,8 @@ const kernels = describe.each([
   ['plain loops', { webAssembly: false }],
 ])
 
+const weights = Object.keys(routerDefaults).filter((name) => name !== 'router_temperature')
+
 const codeOf = (act: () => unknown): { code: string; details: unknown } => {
   try {
     act()
@@ -89,25 +91,17 @@ kernels('the policy in the live host, %s', (_name, options) => {
     const fleet = new LiveFleet(options)
     fleet.set(1, { active: 1600, decode: 40, requests: 3, device: 60, host: 8, disk: 4 })
     fleet.set(2, { decode: 90, requests: 1 })
-    const instance = new PolicyInstance(resolved({}, true))
+    const instance = new PolicyInstance(resolved({ shared_cache_multiplier: 0.2 }, true))
     const selector = fleet.selector({}, { policy: instance })
-    const sharedHits = sharedHitsFrom([[50, 90]])
-    for (const patch of [
-      { overlap_score_credit: 0.5 },
-      { overlap_score_credit_decay: 1 },
-      { prefill_load_scale: 2 },
-      { decode_active_request_weight: 7 },
-      { host_cache_hit_weight: 0.5 },
-      { disk_cache_hit_weight: 0.5 },
-      { shared_cache_multiplier: 0.5 },
-      { prefix_affinity_weight: 3 },
-      { overlap_score_credit: 0 },
-    ]) {
-      const before = costs(selector, { sharedHits })
-      instance.patch(patch)
-      const after = costs(selector, { sharedHits })
-      expect(after, JSON.stringify(patch)).not.toEqual(before)
-      expect(after).toEqual(costs(fleet.selector(instance.configured), { sharedHits }))
+    const facts = { sharedHits: sharedHitsFrom([[50, 90]]) }
+    for (const name of weights) {
+      // Up, down, and back to the start: nothing of an earlier value stays.
+      for (const value of [3, 0.5, null]) {
+        const before = costs(selector, facts)
+        instance.patch({ [name]: value })
+        expect(costs(selector, facts), `${name} ${value}`).not.toEqual(before)
+        expect(costs(selector, facts)).toEqual(costs(fleet.selector(instance.configured), facts))
+      }
     }
     instance.patch({ router_temperature: 1e9 })
     expect(new Set(picks(selector, 60))).toEqual(new Set([1, 2]))

@@ -13,7 +13,7 @@ import {
   termsOf,
 } from '../../test/column-fleet.js'
 import { ColumnPlaces } from '../column-places.js'
-import { minimumActivePrefill, scoreKnownRows, scoreRows } from '../kernel.js'
+import { addRequestAndAffinity, minimumActivePrefill, scoreKnownRows, scoreRows } from '../kernel.js'
 import { moduleHex } from './kernel-module.js'
 import { SimdKernel } from './loader.js'
 
@@ -50,6 +50,7 @@ function check(one: Case, random: WyRand): void {
     if (!isKnown || !terms.tracks || terms.usesDecay || terms.appliesTaints) continue
     costs.fill(NaN, 0, count)
     scoreKnownRows(terms, count, places)
+    if (terms.addsRequestOrAffinity) addRequestAndAffinity(terms, count, places)
     requireSame(expected, { ...one, poison, loop: 'scoreKnownRows' })
   }
 }
@@ -121,14 +122,22 @@ describe('the SIMD kernel and the loop over known rows equal the general loop bi
 
   it('block sizes and prompts that no 32-bit integer holds', () => {
     const random = new WyRand(5n)
-    for (const blockSize of [2 ** 31, 2 ** 32, 2 ** 32 + 16, 2 ** 52])
-      for (const promptTokens of [2 ** 40, 2 ** 53 - 1])
-        for (const overlap_score_credit_decay of [0, 1])
-          check({ count: 9, blockSize, promptTokens, weights: { overlap_score_credit_decay } }, random)
-    check(
-      { count: 9, blockSize: 1, promptTokens: 2 ** 32, weights: { overlap_score_credit_decay: 1 } },
-      random,
-    )
+    const powers = Array.from({ length: 32 }, (_, power) => 2 ** power)
+    // The lower halves of these are powers of two, or 0.
+    const wide = [...powers.map((power) => 2 ** 32 + power), 2 ** 31, 2 ** 32, 3 * 2 ** 32, 2 ** 52]
+    for (const blockSize of wide)
+      for (const overlap_score_credit_decay of [0, 1])
+        check(
+          {
+            count: 33,
+            blockSize,
+            promptTokens: 2 ** 53 - 1 - random.below(9999),
+            weights: { overlap_score_credit_decay },
+          },
+          random,
+        )
+    const weights = { overlap_score_credit_decay: 1e6 }
+    for (const promptTokens of wide) check({ count: 33, blockSize: 1, promptTokens, weights }, random)
   })
 
   it('values near the largest double, and the infinities and NaN that they end in', () => {
@@ -163,6 +172,48 @@ describe('the SIMD kernel and the loop over known rows equal the general loop bi
   it('rows that tie stay tied', () => {
     const random = new WyRand(7n)
     for (let count = 1; count <= 33; count++) check({ count, shape: 'tied' }, random)
+  })
+})
+
+describe('SimdKernel.score', () => {
+  it('reads nothing past the rows: each column in turn at the very end of the memory', () => {
+    const inPlace = fleet.doubles
+    const weights = {
+      overlap_score_credit_decay: 1,
+      decode_active_request_weight: 1,
+      prefix_affinity_weight: 1,
+    }
+    const cases = combinations<{
+      name: keyof typeof inPlace
+      count: number
+      tracks: boolean
+      tiers: boolean
+    }>({
+      name: Object.keys(inPlace) as (keyof typeof inPlace)[],
+      count: [1, 2, 3, 4, 5],
+      tracks: [true, false],
+      tiers: [true, false],
+    })
+    for (const { name, count, tracks, tiers: hasTierMatches } of cases) {
+      fleet.fill(count, new WyRand(9n), 'ordinary', false, NaN)
+      const flags = { appliesTaints: true, hasTierMatches }
+      const candidates = fleet.candidates(count, flags)
+      const terms = termsOf(candidates, { tracks, weights })
+      const expected = new Float64Array(count)
+      scoreRows(terms, candidates, minimumActivePrefill(candidates), 0, expected)
+
+      const { buffer } = memory
+      const last = new Float64Array(buffer, buffer.byteLength - count * 8, count)
+      last.set(inPlace[name].subarray(0, count))
+      fleet.doubles = { ...inPlace, [name]: last }
+      const moved = fleet.candidates(count, flags)
+      const { costs } = fleet.doubles
+      fleet.doubles = inPlace
+      const at = new ColumnPlaces()
+      expect(at.locate(moved, costs)).toBe(true)
+      simd.score(terms, moved, at, costs)
+      expect([...costs.subarray(0, count)], name).toEqual([...expected])
+    }
   })
 })
 
@@ -203,8 +254,21 @@ describe('ColumnPlaces', () => {
     expect(fresh.locate(separate, new Float64Array(1))).toBe(false)
     const { costs } = fleet.doubles
     const candidates = fleet.candidates(1)
+    const elsewhere = new ColumnFleet(new TestMemory(), capacity).candidates(1)
     expect(fresh.locate({ ...candidates, cache: undefined } as never, costs)).toBe(false)
     expect(fresh.locate(separate, costs)).toBe(false)
+    for (const group of ['load', 'cache', 'preferredTaint'] as const)
+      expect(fresh.locate({ ...candidates, [group]: elsewhere[group] } as never, costs), group).toBe(false)
+    expect(fresh.locate(candidates, costs)).toBe(true)
+  })
+
+  it('follows the costs to another column of the same rows', () => {
+    const at = new ColumnPlaces()
+    const { costs, taints } = fleet.doubles
+    const candidates = fleet.candidates(1)
+    at.locate(candidates, costs)
+    at.locate(candidates, taints)
+    expect(at.costs).toBe(taints.byteOffset)
   })
 
   it('follows columns that moved with their memory', () => {

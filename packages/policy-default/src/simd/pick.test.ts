@@ -1,5 +1,12 @@
 import { TestMemory } from '@router/conformance'
-import { WyRand, instantiateKernel, pickMinimumCost, pickSoftmax, portableExp } from '@router/sdk'
+import {
+  WyRand,
+  instantiateKernel,
+  pickByProbability,
+  pickMinimumCost,
+  pickSoftmax,
+  portableExp,
+} from '@router/sdk'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { drawsBetween } from '../../test/column-fleet.js'
@@ -203,12 +210,26 @@ describe('SimdKernel.pickSoftmax picks and draws as the SDK', () => {
   })
 })
 
-interface Exponentials {
+describe('the SIMD picks', () => {
+  it('read nothing past the rows: costs at the very end of the memory', () => {
+    for (let count = 1; count <= 9; count++) {
+      const { buffer } = memory
+      const column = new Float64Array(buffer, buffer.byteLength - count * 8, count)
+      column.forEach((_, row) => (column[row] = 9 - row))
+      expect(simd.canRead(column)).toBe(true)
+      expect(simd.pickMinimum(column, count, new WyRand(1n))).toBe(count - 1)
+      expect(simd.pickSoftmax(count, 1e-9, new WyRand(1n))).toBe(count - 1)
+    }
+  })
+})
+
+interface PickKernel {
+  readonly pickByProbability: (params: number, weights: number, count: number) => number
   readonly exponentials: (params: number, costs: number, count: number, weights: number, out: number) => void
 }
 
 const chunkSize = 1000
-const kernel = instantiateKernel<Exponentials>(moduleHex, memory.webAssemblyMemory)!
+const kernel = instantiateKernel<PickKernel>(moduleHex, memory.webAssemblyMemory)!
 const params = memory.place(new Float64Array(2))
 const exponents = memory.place(new Float64Array(chunkSize + 1))
 const weights = memory.place(new Float64Array(chunkSize + 1))
@@ -286,6 +307,32 @@ describe('weights of the SIMD kernel have the bits of portableExp', () => {
       const values = Array.from({ length: count }, () => 10 + random.unit() * 90)
       const scale = -1 / (90 * 0.7)
       checkWeights(values, scale, 10 * scale)
+    }
+  })
+})
+
+describe('the walk over probabilities is that of the SDK', () => {
+  const rowOf = (count: number, total: number, uniform: number): number => {
+    params.set([total, uniform])
+    return kernel.pickByProbability(params.byteOffset, weights.byteOffset, count)
+  }
+
+  it('also where the uniform meets a border exactly', () => {
+    for (let count = 1; count <= 16; count++) {
+      weights.fill(1, 0, count)
+      for (let eighth = 0; eighth < 8; eighth++) {
+        const expected = pickByProbability(weights, count, undefined, count, eighth / 8)
+        expect(rowOf(count, count, eighth / 8), `${count} rows, ${eighth}/8`).toBe(expected)
+      }
+    }
+    weights.fill(1, 0, 4)
+    expect([0, 0.25, 0.5, 0.75].map((uniform) => rowOf(4, 4, uniform))).toEqual([0, 0, 1, 2])
+  })
+
+  it('takes the last row when rounding leaves none', () => {
+    for (let count = 1; count <= 9; count++) {
+      weights.fill(0.1, 0, count).fill(1e300, count, count + 2)
+      expect(rowOf(count, 10, 0.999)).toBe(count - 1)
     }
   })
 })
