@@ -109,6 +109,7 @@ export class ColumnMemory {
     let offset = 0
     for (const [index, region] of this.#scratch.entries()) {
       region.float64 = new Float64Array(this.#buffer, offset, region.doubles)
+      region.float64.fill(0)
       region.float64.set(scratch[index]!)
       offset += region.doubles * 8
     }

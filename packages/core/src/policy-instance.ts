@@ -61,10 +61,6 @@ export class PolicyInstance {
     return this.#configured
   }
 
-  get live(): ReadonlySet<LivePolicy> {
-    return this.#live
-  }
-
   attach(live: LivePolicy): void {
     this.#live.add(live)
   }

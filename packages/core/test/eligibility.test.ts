@@ -347,5 +347,25 @@ describe('required taints', () => {
     const host = tinyHost({}, { workers: many })
     for (let index = 0; index < 70; index++)
       expect(host.select({ requiredTaints: [`t${index}`, 'all'] })).toBe(`${index}.0`)
+    expect(codeOf(() => host.select({ requiredTaints: ['nowhere'] }))).toBe('ROUTER_NO_ENDPOINTS')
+  })
+
+  it('may be many, and one that nobody carries is not taken for another', () => {
+    const taints = Array.from({ length: 40 }, (_, index) => `t${index}`)
+    const host = tinyHost(
+      {},
+      {
+        workers: [
+          { workerId: 1n, taints },
+          { workerId: 2n, taints: taints.slice(1) },
+        ],
+      },
+    )
+    expect(host.select({ requiredTaints: taints })).toBe('1.0')
+    expect(host.select({ requiredTaints: taints.slice(1) })).toBe('1.0')
+    host.table.setOverloadedWorkers([1n])
+    expect(host.select({ requiredTaints: taints.slice(1) })).toBe('2.0')
+    expect(codeOf(() => host.select({ requiredTaints: [...taints, 'nowhere'] }))).toBe('ROUTER_NO_ENDPOINTS')
+    expect(codeOf(() => host.select({ requiredTaints: ['nowhere'] }))).toBe('ROUTER_NO_ENDPOINTS')
   })
 })

@@ -218,6 +218,21 @@ describe('a picker that explains itself', () => {
     expect([asked, totals]).toEqual([1, [3, 1, 2]])
   })
 
+  it('may scribble on the totals it is given: they are a copy', () => {
+    const host = tinyHost({
+      scorers: [listedCosts([3, 1, 2])],
+      picker: {
+        ...lowestTotal,
+        explain: (_context, _candidates, costs) => {
+          costs.fill(9)
+          return { tieSet: [1] }
+        },
+      },
+    })
+    const { rows, margin } = host.selector.explain(request())
+    expect([rows.map(({ total }) => total), margin]).toEqual([[3, 1, 2], 1])
+  })
+
   it('may draw from its stream without changing what is chosen', () => {
     const host = tinyHost((_parameters, scope) => {
       const random = scope.random(42n)

@@ -7,6 +7,7 @@ import {
   workerInputNames,
 } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { caught, codeOf } from './support/caught.js'
 import { hostOf, request, tinyHost } from './support/hosts.js'
 import { firstRow, keepBy, resolved, tinyPolicy } from './support/policies.js'
@@ -49,7 +50,10 @@ describe('declarations', () => {
   })
 
   it('of a group that does not exist fail too', () => {
-    expect(codeOf(() => tinyHost({}, { inputs: ['weather' as never] }))).toBe('ROUTER_INPUT_UNAVAILABLE')
+    const weather = ['weather' as never]
+    expect(codeOf(() => tinyHost({}, { inputs: weather }))).toBe('ROUTER_INPUT_UNAVAILABLE')
+    const asked = () => tinyHost({}, { inputs: weather, supportedInputs: weather })
+    expect(codeOf(asked)).toBe('ROUTER_INPUT_UNAVAILABLE')
   })
 
   it("are frozen, without repetitions, and default to the policy's", () => {
@@ -93,7 +97,11 @@ describe('definitions that no host can run', () => {
   })
 
   it('runtime parameters without reconfigure', () => {
-    expect(codeOf(() => hostOf(tinyPolicy({ runtime: ['weight'] })))).toBe('ROUTER_POLICY_DEFINITION_INVALID')
+    const parameters = z.strictObject({ weight: z.number().default(1) })
+    const definition = tinyPolicy({ parameters, runtime: ['weight'] })
+    expect(codeOf(() => hostOf(definition))).toBe('ROUTER_POLICY_DEFINITION_INVALID')
+    const create = () => ({ reconfigure: () => {} })
+    expect(hostOf(tinyPolicy({ parameters, runtime: ['weight'], create })).select()).toBe('1.0')
   })
 
   it('another contract version is an error of the catalog', () => {

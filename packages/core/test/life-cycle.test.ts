@@ -119,6 +119,14 @@ describe('hooks that throw', () => {
     expect(host.warnings.map(({ code }) => code)).toEqual(['policy_onWorkersChanged_failed'])
   })
 
+  it('are reported between selections whatever the last one was', () => {
+    const host = tinyHost({ observe: fail })
+    host.select({ mode: 'query' })
+    host.selector.explain(request())
+    host.selector.observe(outcome)
+    expect(host.warnings.map(({ code }) => code)).toEqual(['policy_observe_failed'])
+  })
+
   it('may be asynchronous by mistake without ending the process', () => {
     const later = (): never => Promise.reject(new Error('too late')) as never
     const host = tinyHost({ onWorkersChanged: later, observe: later, restore: later, dispose: later })
@@ -225,6 +233,33 @@ describe('dispose', () => {
     expect(disposed).toBe(200)
     expect(bytes()).toBe(size)
     expect(other.select()).toBe('3.0')
+  })
+
+  it('hands zeroed memory to whoever comes next', () => {
+    const table = new WorkerTable()
+    const build = () => {
+      const seen: number[] = []
+      const host = tinyHost(
+        (_parameters, scope) => {
+          const regions = [
+            scope.memory.allocate(100),
+            scope.memory.allocateColumn(),
+            scope.memory.allocate(8),
+          ]
+          for (const { float64 } of regions) seen.push(...float64)
+          return {
+            picker: firstAfter(() => {
+              for (const { float64 } of regions) float64.fill(7)
+            }),
+          }
+        },
+        { table },
+      )
+      host.select()
+      host.selector.dispose()
+      return new Set(seen)
+    }
+    for (let round = 0; round < 4; round++) expect(build()).toEqual(new Set([0]))
   })
 
   it('ends the selector: what it would read and write belongs to others by then', () => {

@@ -1,6 +1,7 @@
 import { defaultPolicy } from '@router/policy-default'
 import { validateParameters } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { PolicyInstance } from '../src/index.js'
 import { caught, codeOf } from './support/caught.js'
 import { request } from './support/hosts.js'
@@ -189,6 +190,21 @@ describe('inputs that a patch would need', () => {
     const { code, details } = caught(() => instance.patch({ cache_weight: 2 }))
     expect([code, details.role]).toEqual(['ROUTER_PATCH_NEEDS_INPUT', 'prefill'])
     expect(log.map(({ reconfigured }) => reconfigured.length)).toEqual([1, 0])
+  })
+
+  it('must be declared also where runtime: true reserved too little', () => {
+    const definition = tinyPolicy({
+      parameters: z.strictObject({ cache_weight: z.number().default(0) }),
+      runtime: ['cache_weight'],
+      inputsOf: (parameters, scope) =>
+        !scope.reservesRuntimeInputs && (parameters as { cache_weight: number }).cache_weight > 0
+          ? ['cache']
+          : [],
+      create: () => ({ reconfigure: () => {} }),
+    })
+    const instance = new PolicyInstance(resolved(definition, { runtime: true }))
+    selectorFor(instance, 'decode')
+    expect(codeOf(() => instance.patch({ cache_weight: 1 }))).toBe('ROUTER_PATCH_NEEDS_INPUT')
   })
 
   it('of the default policy: credit for a prefill object that was built without', () => {

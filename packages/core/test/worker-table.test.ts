@@ -201,6 +201,17 @@ describe('clearOverlaps', () => {
     expect(cache!.deviceOverlapBlocks[0]).toBe(55)
   })
 
+  it('clears a whole fleet, again and again', () => {
+    const workers = Array.from({ length: 90 }, (_, id) => ({ workerId: BigInt(id) }))
+    const { table } = tinyHost({}, { workers })
+    const { cache } = table.columns.views
+    for (let round = 0; round < 3; round++) {
+      for (let slot = 0; slot < 90; slot++) table.setOverlap(slot, 1 + slot, 0, 0, 1, 16)
+      table.clearOverlaps()
+      expect(cache!.deviceOverlapBlocks.subarray(0, 90).every((blocks) => blocks === 0)).toBe(true)
+    }
+  })
+
   it('finds what was written before workers joined, left and came back', () => {
     const host = tinyHost({})
     const { table } = host
