@@ -59,8 +59,17 @@ function candidateOf(snapshot: Snapshot, facts: Facts, rank: WorkerRank): Candid
   const worker = snapshot.workers.find(({ workerId }) => workerId === rank.workerId)!
   const applies = preferredTaints.length > 0 && pinnedWorker === null
   const capacity = worker.totalKvBlocks ?? 0
+  const row = rowOf(facts, rank)
+  // Named one by one: a spread of so many rows takes most of the oracle's time.
   return {
-    ...rowOf(facts, rank),
+    workerId: row.workerId,
+    dpRank: row.dpRank,
+    deviceOverlapBlocks: row.deviceOverlapBlocks,
+    hostOverlapBlocks: row.hostOverlapBlocks,
+    diskOverlapBlocks: row.diskOverlapBlocks,
+    estimateBlocks: row.estimateBlocks,
+    estimateTokens: row.estimateTokens,
+    load: row.load,
     taintMultiplier: applies ? taintMultiplier(worker, preferredTaints) : null,
     totalKvBlocks: capacity > 0 ? capacity : null,
   }

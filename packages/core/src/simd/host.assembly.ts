@@ -1,4 +1,4 @@
-// Loops of the host over whole columns. Built into module.ts by scripts/build-simd.mjs; equal to ../loops.ts bit for bit.
+// Loops of the host over whole columns. Built into host-module.ts by `pnpm run build:simd`; equal to ../host-loops.ts bit for bit.
 // Offsets are bytes in the imported memory. No function reads or writes at or past `count` entries.
 
 /** NaN where `total` is not finite, else 0: added up, one register tells of any bad row. */
