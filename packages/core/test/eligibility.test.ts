@@ -351,7 +351,7 @@ describe('required taints', () => {
   })
 
   it('may be many, and one that nobody carries is not taken for another', () => {
-    const taints = Array.from({ length: 40 }, (_, index) => `t${index}`)
+    const taints = Array.from({ length: 32 }, (_, index) => `t${index}`)
     const host = tinyHost(
       {},
       {

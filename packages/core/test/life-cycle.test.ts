@@ -262,6 +262,25 @@ describe('dispose', () => {
     for (let round = 0; round < 4; round++) expect(build()).toEqual(new Set([0]))
   })
 
+  it('lets go of the table: nobody is told of moves any more', () => {
+    const { table } = tinyHost({})
+    const { memory } = table
+    const onMove = memory.onMove.bind(memory)
+    let listeners = 0
+    memory.onMove = (listener) => {
+      const stop = onMove(listener)
+      listeners++
+      return () => {
+        listeners--
+        stop()
+      }
+    }
+    const host = tinyHost({}, { table, workers: [] })
+    expect(listeners).toBeGreaterThan(0)
+    host.selector.dispose()
+    expect(listeners).toBe(0)
+  })
+
   it('ends the selector: what it would read and write belongs to others by then', () => {
     const host = tinyHost({ scorers: [costsBy((id) => Number(id))] })
     const other = tinyHost(
