@@ -30,7 +30,7 @@ export class HostScope {
       memory: this.#policyMemory(),
       nowMs: services.nowMs,
       random: (seed) => this.#openStream(seed ?? services.entropy()),
-      warnOnce: (code, workerId, dpRank) => services.warnings.once(code, code, workerId, dpRank),
+      warnOnce: (code, workerId, dpRank) => services.warnings.once(code, undefined, workerId, dpRank),
     }
   }
 

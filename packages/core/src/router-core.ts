@@ -33,6 +33,7 @@ export interface PartitionKey {
   /** Default `default`. */
   readonly routingGroup?: string
   readonly role: WorkerRole
+  /** Default false. Counts when the partition is built, not when it is found again. */
   readonly conditionalDisaggregation?: boolean
 }
 

@@ -260,17 +260,28 @@ export function createSelector(options: SelectorOptions): Selector {
 }
 
 function checkRequest(request: SelectionRequest): void {
-  const { promptTokens, blockSize } = request
-  if (
+  const { promptTokens, blockSize, preferredTaints } = request
+  const hasSizes =
     Number.isSafeInteger(promptTokens) &&
     promptTokens >= 0 &&
     Number.isSafeInteger(blockSize) &&
     blockSize >= 1
-  )
-    return
-  throw new SelectionError(
-    'ROUTER_BAD_REQUEST',
-    `promptTokens must be an integer >= 0 and blockSize one >= 1, got ${promptTokens} and ${blockSize}`,
-    { promptTokens, blockSize },
-  )
+  if (!hasSizes) {
+    throw new SelectionError(
+      'ROUTER_BAD_REQUEST',
+      `promptTokens must be an integer >= 0 and blockSize one >= 1, got ${promptTokens} and ${blockSize}`,
+      { promptTokens, blockSize },
+    )
+  }
+  if (preferredTaints === undefined) return
+  for (let index = 0; index < preferredTaints.length; index++) {
+    const { taint, weight } = preferredTaints[index]!
+    const rounded = Math.fround(weight)
+    if (rounded - rounded === 0) continue
+    throw new SelectionError(
+      'ROUTER_BAD_REQUEST',
+      `the weight of preferred taint '${taint}' must be a finite 32-bit float, got ${weight}`,
+      { taint, weight },
+    )
+  }
 }

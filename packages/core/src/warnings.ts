@@ -30,14 +30,15 @@ export class WarningGate {
     return this.#reported.size
   }
 
-  once(code: string, message: string, workerId?: bigint, dpRank?: number): void {
+  /** @param message for people; left out, it says the code and whom it concerns */
+  once(code: string, message: string | undefined, workerId?: bigint, dpRank?: number): void {
     if (this.muted) return
     const key = `${code}/${workerId}/${dpRank}`
     if (this.#reported.has(key)) return
     if (this.#reported.size >= maximumCauses) this.#reported.delete(this.#reported.keys().next().value!)
     const warning: RouterWarning = {
       code,
-      message,
+      message: message ?? `policy ${this.#policy}: ${code}${concerning(workerId, dpRank)}`,
       policy: this.#policy,
       ...(workerId === undefined ? {} : { workerId }),
       ...(dpRank === undefined ? {} : { dpRank }),
@@ -55,4 +56,9 @@ export class WarningGate {
       if (!isKnown) this.#reported.delete(key)
     }
   }
+}
+
+function concerning(workerId: bigint | undefined, dpRank: number | undefined): string {
+  if (workerId === undefined) return ''
+  return dpRank === undefined ? ` (worker ${workerId})` : ` (worker ${workerId}, rank ${dpRank})`
 }

@@ -220,10 +220,11 @@ export class WorkerTable {
   }
 
   #settle(): void {
-    this.#isSettled = true
     const { entries } = this.#slots
     const count = entries.reduce((sum, entry) => sum + entry.slots.length, 0)
+    // May fail for want of memory; then the next use tries again.
     this.memory.reserve(count)
+    this.#isSettled = true
     if (count > this.slotOfRow.length) {
       this.slotOfRow = grown(this.slotOfRow, count)
       this.workerOfRow = grown(this.workerOfRow, count)

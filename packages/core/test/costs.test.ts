@@ -66,6 +66,19 @@ describe.each(engines)('costs, %s', (_name, webAssembly) => {
     expect(caught(() => both.select()).details).toMatchObject({ scorerIndex: 0, row: 3 })
   })
 
+  it('lose to a scorer that throws, if it comes first', () => {
+    const throwing: WorkerScorer = {
+      name: 'throwing',
+      score: (_context, _candidates, costs) => {
+        costs[0] = Infinity
+        throw new Error('no')
+      },
+    }
+    const bad = listedCosts([Number.NaN, 0, 0])
+    expect(codeOf(() => scored([throwing, bad]).select())).toBe('ROUTER_POLICY_FAILED')
+    expect(codeOf(() => scored([bad, throwing]).select())).toBe('ROUTER_NON_FINITE_COST')
+  })
+
   it('are found at any row of any count', () => {
     for (let count = 1; count <= 9; count++) {
       for (let bad = 0; bad < count; bad++) {

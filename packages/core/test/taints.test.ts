@@ -1,6 +1,7 @@
 import { preferredTaintMultiplier } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
 import type { PreferredTaint, SelectionRequest, WorkerRecord } from '../src/index.js'
+import { caught, codeOf } from './support/caught.js'
 import { type Host, nameOf, request, tinyHost } from './support/hosts.js'
 import { keepBy, lowestTotal } from './support/policies.js'
 
@@ -159,6 +160,23 @@ describe('preferred-taint multiplier', () => {
       [1, 1, 1],
       [1, 1, expected(1)],
     ])
+  })
+})
+
+describe('a weight that is no finite 32-bit float', () => {
+  it.each([Number.NaN, Infinity, -Infinity, 1e39, undefined as never])('%s is a bad request', (weight) => {
+    const { host } = taintHost()
+    const preferred = {
+      preferredTaints: [
+        { taint: 'far', weight: 1 },
+        { taint: 'fast', weight },
+      ],
+    }
+    const { code, details } = caught(() => host.select(preferred))
+    expect(code).toBe('ROUTER_BAD_REQUEST')
+    expect(details).toEqual({ taint: 'fast', weight })
+    expect(codeOf(() => host.selector.explain(request(preferred)))).toBe('ROUTER_BAD_REQUEST')
+    expect(host.select()).toBe('1.0')
   })
 })
 

@@ -31,7 +31,7 @@ describe('warnings of a policy', () => {
     ])
     expect(host.warnings[1]).toEqual({
       code: 'no_capacity',
-      message: expect.stringContaining('no_capacity'),
+      message: 'policy tested: no_capacity (worker 1, rank 0)',
       policy: 'tested',
       workerId: 1n,
       dpRank: 0,

@@ -290,6 +290,20 @@ describe('growth', () => {
     expect(host.table.memory.webAssemblyMemory !== undefined).toBe(webAssembly)
   })
 
+  it('that fails for want of memory is tried again at the next use', () => {
+    const { table } = tinyHost({})
+    const { memory } = table
+    const reserve = memory.reserve.bind(memory)
+    memory.reserve = () => {
+      throw new RangeError('out of memory')
+    }
+    table.upsertWorker({ workerId: 4n })
+    expect(() => table.slotCount).toThrow(RangeError)
+    memory.reserve = reserve
+    expect(table.slotCount).toBe(4)
+    expect(table.slotOf(4n, 0)).toBeGreaterThanOrEqual(0)
+  })
+
   it('happens also when a selector is opened on a full table, whose columns stay', () => {
     const host = tinyHost({}, { workers: [{ workerId: 1n, dataParallelSize: 4096 }] })
     host.table.setLoad(host.slot('1.4095'), 0, 0, 8)
