@@ -81,7 +81,7 @@ export function nameOf({ workerId, dpRank }: { workerId: bigint; dpRank: number 
 }
 
 /** `'7.1'` -> worker 7, rank 1. */
-export function rank(name: string): [workerId: bigint, dpRank: number] {
+function rank(name: string): [workerId: bigint, dpRank: number] {
   const [id = '', dpRank = '0'] = name.split('.')
   return [BigInt(id), Number(dpRank)]
 }
