@@ -69,7 +69,7 @@ export class Eligibility {
     const { eligible } = this.#table
     eligible.refresh()
     this.list = eligible.list
-    this.stage = eligible.isWholeTable ? wholeTable : eligibleRanks
+    this.stage = eligible.isWholeTable ? wholeTable : eligible.isMirrored ? eligibleRanks : gatheredRows
   }
 
   /** Reason why no row was enumerated: only overload stands in the way, or nothing is compatible. */

@@ -3,21 +3,25 @@ import { RowGather } from './row-gather.js'
 import { RowList } from './row-list.js'
 import type { WorkerTable } from './worker-table.js'
 
+// Flags that flip at every request would make each copy useless; while they do, rows are gathered as they are needed.
+const selectionsBeforeCopy = 4
+
 /**
- * The ranks that the table's own flags leave (available, not overloaded), as a list and as dense columns. A fleet is rarely whole;
- * copying its columns once when a flag changes, and writing both from then on, makes a selection among holes as fast as one
- * without. Renewed at the first unconstrained request after a change.
+ * The ranks that the table's own flags leave (available, not overloaded), as a list and, once the flags have kept still for a few
+ * selections, as dense columns. A fleet is rarely whole; copying its columns once, and writing both from then on, makes a
+ * selection among holes as fast as one without.
  */
 export class EligibleRanks {
   readonly list: RowList
-  /** Dense copy of the listed rows; not kept while every rank is eligible. */
+  /** Dense copy of the listed rows while `isMirrored`. */
   readonly columns: RankColumns
   isWholeTable = true
+  isMirrored = false
   readonly #table: WorkerTable
   readonly #gather: RowGather
   #denseRows = new Int32Array(16)
   #isCurrent = false
-  #isMirrored = false
+  #selections = 0
 
   constructor(table: WorkerTable) {
     this.#table = table
@@ -29,27 +33,36 @@ export class EligibleRanks {
   /** A flag or the rows of the table changed. */
   invalidate(): void {
     this.#isCurrent = false
-    this.#isMirrored = false
+    this.isMirrored = false
   }
 
   /** Row in `columns` of a row of the table; -1 when it is not kept there (now). */
   rowOf(tableRow: number): number {
-    return this.#isMirrored ? this.#denseRows[tableRow]! : -1
+    return this.isMirrored ? this.#denseRows[tableRow]! : -1
   }
 
-  /** Brings list and columns up to date. */
+  /** Brings the list up to date for one selection, and the columns when it pays. */
   refresh(): void {
-    if (this.#isCurrent) return
+    if (!this.#isCurrent) this.#listRows()
+    if (this.isWholeTable || this.isMirrored) return
+    if (++this.#selections > selectionsBeforeCopy) this.#mirror()
+  }
+
+  #listRows(): void {
     this.#isCurrent = true
+    this.#selections = 0
     const { list } = this
     const { count, workerOfRow, available } = this.#table
     const overloaded = this.#table.overloaded.view
     list.clear()
+    let start = 0
     for (let row = 0; row < count; row++) {
-      if (available[workerOfRow[row]!] === 1 && overloaded[row] === 0) list.push(row)
+      if (available[workerOfRow[row]!] === 1 && overloaded[row] === 0) continue
+      list.pushRun(start, row)
+      start = row + 1
     }
+    list.pushRun(start, count)
     this.isWholeTable = list.count === count
-    if (!this.isWholeTable) this.#mirror()
   }
 
   #mirror(): void {
@@ -60,6 +73,6 @@ export class EligibleRanks {
     for (let row = 0; row < list.count; row++) this.#denseRows[list.rows.view[row]!] = row
     this.#gather.gather(list)
     this.columns.recount(list.count)
-    this.#isMirrored = true
+    this.isMirrored = true
   }
 }

@@ -34,6 +34,17 @@ export class RowList {
     this.count = count + 1
   }
 
+  /** Appends `[start, end)`, all higher than those before. */
+  pushRun(start: number, end: number): void {
+    if (start === end) return
+    this.push(start)
+    const rows = this.rows.view
+    let count = this.count
+    for (let row = start + 1; row < end; row++) rows[count++] = row
+    this.runLengths.view[this.runs - 1]! += end - start - 1
+    this.count = count
+  }
+
   columns(): readonly Column[] {
     return [this.rows, this.runStarts, this.runLengths]
   }

@@ -24,6 +24,8 @@ export type FleetCommand =
   | { readonly kind: 'open'; readonly probe: number }
   | { readonly kind: 'dispose'; readonly at: number }
   | { readonly kind: 'select'; readonly at: number; readonly request: SelectionRequest }
+  /** So many selections without a change of flags that the dense columns of eligible ranks come into use. */
+  | { readonly kind: 'selectOften'; readonly at: number }
   | { readonly kind: 'explain'; readonly at: number; readonly request: SelectionRequest }
 
 const ids = [0n, 3n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 63n, 2n ** 64n - 1n]
@@ -121,6 +123,10 @@ export const fleetCommands: fc.Arbitrary<FleetCommand[]> = fc.array(
     {
       weight: 10,
       arbitrary: fc.record({ kind: fc.constant('select' as const), at: fc.nat({ max: 7 }), request }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: fc.constant('selectOften' as const), at: fc.nat({ max: 7 }) }),
     },
     {
       weight: 2,

@@ -77,6 +77,17 @@ export class FleetModel {
         return this.#dispose(command.at)
       case 'select':
         return this.#select(this.#probes[command.at % this.#probes.length]!, command.request)
+      case 'selectOften': {
+        const probe = this.#probes[command.at % this.#probes.length]!
+        const request: SelectionRequest = {
+          mode: 'tracked',
+          promptTokens: 100,
+          blockSize: 16,
+          hasTierMatches: true,
+        }
+        for (let time = 0; time < 6; time++) this.#select(probe, request)
+        return
+      }
       case 'explain':
         return this.#explain(this.#probes[command.at % this.#probes.length]!, command.request)
       default:
