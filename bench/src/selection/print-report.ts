@@ -71,7 +71,7 @@ function methodText({ effort, isIsolated }: SelectionReport): string {
     ? 'a new process for every variant and round'
     : 'all variants in one process, sharing what the engine learned'
   return [
-    `Rounds: ${rounds}; ${place}, the variants of a size in turns; each ${warmUpMs} ms of warm-up, then ${timedMs} ms of batches of at least ${shortestBatchUs} us.`,
+    `Rounds: ${rounds}; ${place}, the variants of a size in turns; each at least ${warmUpMs} ms of warm-up, then ${timedMs} ms of batches of at least ${shortestBatchUs} us.`,
     'p50 and p99 are over the batches of a round, then the median of the rounds; a ratio is the median of the ratios within a round.',
   ].join('\n')
 }
