@@ -45,6 +45,10 @@ export class ColumnMemory {
   readonly webAssemblyMemory: WebAssemblyMemory | undefined
   /** Rows that every column can hold. */
   capacity = 16
+  /** The whole buffer, three ways; columns lie in it at their offsets. Moves like they do. */
+  doubles = new Float64Array(0)
+  words = new Uint32Array(0)
+  bytes = new Uint8Array(0)
   #buffer: ArrayBuffer
   #columns: Column[] = []
   #scratch: Scratch[] = []
@@ -106,6 +110,9 @@ export class ColumnMemory {
       0,
     )
     this.#resize(scratchDoubles * 8 + stagger + columnBytes)
+    this.doubles = new Float64Array(this.#buffer)
+    this.words = new Uint32Array(this.#buffer)
+    this.bytes = new Uint8Array(this.#buffer)
     let offset = 0
     for (const [index, region] of this.#scratch.entries()) {
       region.float64 = new Float64Array(this.#buffer, offset, region.doubles)

@@ -1,7 +1,7 @@
 import type { CandidateGroups } from '@router/sdk'
 import type { Column, ColumnMemory, ColumnType, ViewOfType } from './column-memory.js'
 
-/** Columns of each group, by name and type. `identity` is what every component sees. */
+/** Columns of each group, by name and type. `identity` is what every component sees, `reuse` only the host. */
 const schema = {
   identity: { workerIdHigh: 'uint32', workerIdLow: 'uint32', dpRank: 'uint32' },
   cache: {
@@ -12,6 +12,8 @@ const schema = {
     estimateTokens: 'float64',
     isAvailable: 'uint8',
   },
+  /** Device, host and disk overlap of a row in one sum: read for the largest over all rows, at every tracked selection. */
+  reuse: { rawBlocks: 'float64' },
   load: {
     activePrefillTokens: 'float64',
     decodeCostBlocks: 'float64',

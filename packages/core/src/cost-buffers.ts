@@ -1,5 +1,4 @@
 import type { Column } from './column-memory.js'
-import type { Tiers } from './host-loops.js'
 import type { WorkerTable } from './worker-table.js'
 
 /** The cost buffers of one selector: what a scorer writes, and the totals. */
@@ -41,8 +40,8 @@ export class CostBuffers {
   }
 
   /** `add` for the first scorer, and `maximumReuse` in the same pass. */
-  addFirstWithReuse(count: number, tiers: Tiers): number {
+  addFirstWithReuse(count: number, reuse: Column<Float64Array>): number {
     const { contributions, totals, maximumReuse } = this
-    return this.#table.loops.accumulateWithReuse(contributions, totals, count, tiers, maximumReuse)
+    return this.#table.loops.accumulateWithReuse(contributions, totals, count, reuse, maximumReuse)
   }
 }

@@ -5,7 +5,6 @@ import { ColumnSet, type GroupName } from './column-set.js'
 import type { ComponentCalls } from './component-calls.js'
 import { CostBuffers } from './cost-buffers.js'
 import { Eligibility, type Stage, gatheredRows } from './eligibility.js'
-import type { Tiers } from './host-loops.js'
 import type { BuiltComponent, BuiltPolicy } from './policy-build.js'
 import type { Recorder } from './recorder.js'
 import type { SelectionRequest } from './request.js'
@@ -37,7 +36,8 @@ export class Pipeline {
   readonly #picker: Viewed<BuiltPolicy['picker']['component']>
   readonly #views: readonly CandidateView[]
   readonly #columns: readonly ColumnSet[]
-  readonly #tiers: readonly Tiers[]
+  /** Raw reuse by stage; empty when the policy declared no cache. */
+  readonly #reuse: readonly Column<Float64Array>[]
   readonly #usesCache: boolean
   readonly #usesTaints: boolean
   readonly #filtersUseTaints: boolean
@@ -63,10 +63,11 @@ export class Pipeline {
     this.#usesCache = declared.includes('cache')
     this.#usesTaints = declared.includes('preferredTaint')
     this.#filtersUseTaints = built.filters.some(({ inputs }) => inputs.includes('preferredTaint'))
-    this.#gathered = new ColumnSet(table.memory, ['identity', ...declared])
+    const ofHost: GroupName[] = this.#usesCache ? ['identity', 'reuse'] : ['identity']
+    this.#gathered = new ColumnSet(table.memory, [...ofHost, ...declared])
     this.#columns = [table.columns, table.eligible.columns, this.#gathered]
-    this.#tiers = this.#usesCache ? this.#columns.map(tiersOf) : []
-    const groups: GroupName[] = ['identity', ...declared.filter((group) => group !== 'preferredTaint')]
+    this.#reuse = this.#usesCache ? this.#columns.map(({ groups }) => groups.reuse!.rawBlocks) : []
+    const groups: GroupName[] = [...ofHost, ...declared.filter((group) => group !== 'preferredTaint')]
     const filterGroups = new Set<GroupName>(['identity', ...built.filters.flatMap(({ inputs }) => inputs)])
     this.#gather = new RowGather(table, this.#gathered, groups)
     this.#filterGather = new RowGather(
@@ -201,7 +202,7 @@ export class Pipeline {
     costs.begin(count)
     if (this.#scorers.length === 0) {
       costs.totals.view.fill(0, 0, count)
-      if (wantsReuse) this.#table.loops.maximumReuse(count, this.#tiers[this.#stage]!, costs.maximumReuse)
+      if (wantsReuse) this.#table.loops.maximumReuse(count, this.#reuse[this.#stage]!, costs.maximumReuse)
     }
     for (let index = 0; index < this.#scorers.length; index++) {
       const { component, views } = this.#scorers[index]!
@@ -214,7 +215,7 @@ export class Pipeline {
       recorder?.contributed(component.name, contributions)
       const badRow =
         index === 0 && wantsReuse
-          ? costs.addFirstWithReuse(count, this.#tiers[this.#stage]!)
+          ? costs.addFirstWithReuse(count, this.#reuse[this.#stage]!)
           : costs.add(count, index === 0)
       if (badRow >= 0) throw this.#nonFiniteCost(index, badRow, costs.totals.view[badRow]!)
     }
@@ -266,11 +267,6 @@ export class Pipeline {
   #tableRows(): number[] {
     return Array.from({ length: this.#count }, (_, row) => this.#tableRowOf(row))
   }
-}
-
-function tiersOf(columns: ColumnSet): Tiers {
-  const { deviceOverlapBlocks, hostOverlapBlocks, diskOverlapBlocks } = columns.groups.cache!
-  return { device: deviceOverlapBlocks, host: hostOverlapBlocks, disk: diskOverlapBlocks }
 }
 
 function checkedExplanation(pick: PickExplanation | undefined, count: number): PickExplanation | undefined {

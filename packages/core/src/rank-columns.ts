@@ -5,6 +5,7 @@ import { ColumnSet, type GroupName } from './column-set.js'
 const storedGroups: readonly GroupName[] = [
   'identity',
   'cache',
+  'reuse',
   'load',
   'capacity',
   'occupancy',
@@ -62,6 +63,7 @@ export class RankColumns extends ColumnSet {
     cache.diskOverlapBlocks[row] = disk
     cache.estimateBlocks[row] = estimate
     cache.estimateTokens[row] = estimateTokens
+    this.views.reuse!.rawBlocks[row] = device + host + disk
   }
 
   writeUnknownCache(row: number): void {
@@ -69,7 +71,7 @@ export class RankColumns extends ColumnSet {
     if (cache.isAvailable[row] === 1) this.unknownCaches++
     cache.isAvailable[row] = 0
     cache.deviceOverlapBlocks[row] = cache.hostOverlapBlocks[row] = cache.diskOverlapBlocks[row] = Number.NaN
-    cache.estimateBlocks[row] = cache.estimateTokens[row] = Number.NaN
+    cache.estimateBlocks[row] = cache.estimateTokens[row] = this.views.reuse!.rawBlocks[row] = Number.NaN
   }
 
   writeOccupancy(row: number, reservations: number, cacheHits: number): void {

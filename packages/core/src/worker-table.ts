@@ -44,7 +44,7 @@ export class WorkerTable {
   /** @param options `webAssembly: false` keeps the columns in a plain buffer, and every loop in JavaScript. */
   constructor(options: { readonly webAssembly?: boolean } = {}) {
     this.memory = new ColumnMemory(options.webAssembly ?? true)
-    this.loops = hostLoopsFor(this.memory.webAssemblyMemory)
+    this.loops = hostLoopsFor(this.memory)
     this.columns = new RankColumns(this.memory)
     this.overloaded = this.memory.column('uint8')
     this.#written = this.memory.column('uint8')

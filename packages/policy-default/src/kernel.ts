@@ -18,7 +18,8 @@ export function minimumActivePrefill(candidates: DefaultCandidates): number {
 /**
  * The formula of the README for a request that uses the cache, tracks prefill and has no shared-cache hits, over rows that are all
  * known; without decay, request, affinity and taint terms. With `addRequestAndAffinity` it is what `scoreRows` writes, bit for bit,
- * faster: one buffer, no tests.
+ * faster: one buffer, no tests, and four rows a turn, so that what the engine loads and checks anew each turn is shared by four;
+ * `| 0` spares a test for overflow.
  * @param at where the columns lie in `at.doubles`
  */
 export function scoreKnownRows(terms: CostTerms, count: number, at: ColumnPlaces): void {
@@ -31,7 +32,45 @@ export function scoreKnownRows(terms: CostTerms, count: number, at: ColumnPlaces
   const host = at.host >> 3
   const disk = at.disk >> 3
   const costs = at.costs >> 3
-  for (let row = 0; row < count; row++) {
+  const fours = count & ~3
+  for (let row = 0; row < fours; row += 4) {
+    const cached0 = doubles[(estimateTokens + row) | 0]!
+    const device0 = doubles[(deviceBlocks + row) | 0]!
+    const credit0 =
+      c0 * device0 + hostWeight * doubles[(host + row) | 0]! + diskWeight * doubles[(disk + row) | 0]!
+    const uncached0 = promptTokens - cached0
+    const raw0 = doubles[(active + row) | 0]! + (uncached0 > 0 ? uncached0 : 0) + cached0
+    const prefill0 = raw0 / blockSize - credit0
+    doubles[(costs + row) | 0] = scale * (prefill0 > 0 ? prefill0 : 0) + doubles[(decode + row) | 0]!
+
+    const cached1 = doubles[(estimateTokens + row + 1) | 0]!
+    const device1 = doubles[(deviceBlocks + row + 1) | 0]!
+    const credit1 =
+      c0 * device1 + hostWeight * doubles[(host + row + 1) | 0]! + diskWeight * doubles[(disk + row + 1) | 0]!
+    const uncached1 = promptTokens - cached1
+    const raw1 = doubles[(active + row + 1) | 0]! + (uncached1 > 0 ? uncached1 : 0) + cached1
+    const prefill1 = raw1 / blockSize - credit1
+    doubles[(costs + row + 1) | 0] = scale * (prefill1 > 0 ? prefill1 : 0) + doubles[(decode + row + 1) | 0]!
+
+    const cached2 = doubles[(estimateTokens + row + 2) | 0]!
+    const device2 = doubles[(deviceBlocks + row + 2) | 0]!
+    const credit2 =
+      c0 * device2 + hostWeight * doubles[(host + row + 2) | 0]! + diskWeight * doubles[(disk + row + 2) | 0]!
+    const uncached2 = promptTokens - cached2
+    const raw2 = doubles[(active + row + 2) | 0]! + (uncached2 > 0 ? uncached2 : 0) + cached2
+    const prefill2 = raw2 / blockSize - credit2
+    doubles[(costs + row + 2) | 0] = scale * (prefill2 > 0 ? prefill2 : 0) + doubles[(decode + row + 2) | 0]!
+
+    const cached3 = doubles[(estimateTokens + row + 3) | 0]!
+    const device3 = doubles[(deviceBlocks + row + 3) | 0]!
+    const credit3 =
+      c0 * device3 + hostWeight * doubles[(host + row + 3) | 0]! + diskWeight * doubles[(disk + row + 3) | 0]!
+    const uncached3 = promptTokens - cached3
+    const raw3 = doubles[(active + row + 3) | 0]! + (uncached3 > 0 ? uncached3 : 0) + cached3
+    const prefill3 = raw3 / blockSize - credit3
+    doubles[(costs + row + 3) | 0] = scale * (prefill3 > 0 ? prefill3 : 0) + doubles[(decode + row + 3) | 0]!
+  }
+  for (let row = fours; row < count; row++) {
     const cached = doubles[estimateTokens + row]!
     const device = doubles[deviceBlocks + row]!
     const credit = c0 * device + hostWeight * doubles[host + row]! + diskWeight * doubles[disk + row]!

@@ -17,16 +17,11 @@ function addPair(contributions: usize, totals: usize, at: usize, first: bool): v
   return total
 }
 
-@inline
-function reusePair(device: usize, host: usize, disk: usize, at: usize): v128 {
-  return f64x2.add(f64x2.add(v128.load(device + at), v128.load(host + at)), v128.load(disk + at))
-}
-
 /** `first` and `reuses` are constants where this is inlined. */
 @inline
 function addUp(
   contributions: usize, totals: usize, count: i32, first: bool,
-  reuses: bool, device: usize, host: usize, disk: usize, out: usize
+  reuses: bool, reuse: usize, out: usize
 ): i32 {
   const end = <usize>count << 3
   const quads = <usize>(count & ~3) << 3
@@ -39,8 +34,8 @@ function addUp(
     bad0 = f64x2.add(bad0, badness(addPair(contributions, totals, at, first)))
     bad1 = f64x2.add(bad1, badness(addPair(contributions, totals, at + 16, first)))
     if (reuses) {
-      best0 = f64x2.pmax(best0, reusePair(device, host, disk, at))
-      best1 = f64x2.pmax(best1, reusePair(device, host, disk, at + 16))
+      best0 = f64x2.pmax(best0, v128.load(reuse + at))
+      best1 = f64x2.pmax(best1, v128.load(reuse + at + 16))
     }
   }
   bad0 = f64x2.add(bad0, bad1)
@@ -55,8 +50,8 @@ function addUp(
     store<f64>(contributions + at, NaN)
     bad += total * 0
     if (reuses) {
-      const reuse = load<f64>(device + at) + load<f64>(host + at) + load<f64>(disk + at)
-      best = best < reuse ? reuse : best
+      const last = load<f64>(reuse + at)
+      best = best < last ? last : best
     }
   }
   if (reuses) store<f64>(out, best)
@@ -71,29 +66,29 @@ function addUp(
 /** totals = (first ? 0 : totals) + contributions, contributions = NaN. Returns the first row whose total is not finite, or -1. */
 export function accumulate(contributions: usize, totals: usize, count: i32, first: bool): i32 {
   return first
-    ? addUp(contributions, totals, count, true, false, 0, 0, 0, 0)
-    : addUp(contributions, totals, count, false, false, 0, 0, 0, 0)
+    ? addUp(contributions, totals, count, true, false, 0, 0)
+    : addUp(contributions, totals, count, false, false, 0, 0)
 }
 
-/** `accumulate` of the first scorer, and in the same pass the largest device + host + disk (at least 0, NaN ignored) to `out`. */
+/** `accumulate` of the first scorer, and in the same pass the largest `reuse` (at least 0, NaN ignored) to `out`. */
 export function accumulateWithReuse(
-  contributions: usize, totals: usize, count: i32, device: usize, host: usize, disk: usize, out: usize
+  contributions: usize, totals: usize, count: i32, reuse: usize, out: usize
 ): i32 {
-  return addUp(contributions, totals, count, true, true, device, host, disk, out)
+  return addUp(contributions, totals, count, true, true, reuse, out)
 }
 
-/** Writes the largest device + host + disk (at least 0, NaN ignored) to `out`. */
-export function maximumReuse(count: i32, device: usize, host: usize, disk: usize, out: usize): void {
+/** Writes the largest `reuse` (at least 0, NaN ignored) to `out`. */
+export function maximumReuse(count: i32, reuse: usize, out: usize): void {
   let best = f64x2.splat(0)
   const pairs = <usize>(count & ~1) << 3
   let at: usize = 0
-  for (; at < pairs; at += 16) best = f64x2.pmax(best, reusePair(device, host, disk, at))
+  for (; at < pairs; at += 16) best = f64x2.pmax(best, v128.load(reuse + at))
   let result = f64x2.extract_lane(best, 0)
   const other = f64x2.extract_lane(best, 1)
   result = result < other ? other : result
   if ((count & 1) != 0) {
-    const reuse = load<f64>(device + at) + load<f64>(host + at) + load<f64>(disk + at)
-    result = result < reuse ? reuse : result
+    const last = load<f64>(reuse + at)
+    result = result < last ? last : result
   }
   store<f64>(out, result)
 }
