@@ -28,10 +28,12 @@ const published = ['sdk', 'core', 'config', 'conformance', 'policy-default']
 
 /**
  * Builds and packs what is published, sets the folder up, and runs both programs in it.
+ * @param {string} [kept] folder to make and keep; default: one in the temporary folder, removed at the end
  * @returns {Promise<{ folder: string, selection: string, laws: string }>} the folder (gone by then) and what was printed
  */
-export async function runOutsideWorkspace() {
-  const folder = mkdtempSync(join(tmpdir(), 'router-outside-'))
+export async function runOutsideWorkspace(kept) {
+  const folder = kept ?? mkdtempSync(join(tmpdir(), 'router-outside-'))
+  if (kept !== undefined) mkdirSync(kept)
   try {
     await installTarballs(folder)
     cpSync(join(here, 'router'), folder, { recursive: true })
@@ -41,7 +43,7 @@ export async function runOutsideWorkspace() {
     const laws = await runNode(folder, ['--test', '--test-reporter=tap', 'conformance.test.js'])
     return { folder, selection, laws }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    if (kept === undefined) rmSync(folder, { recursive: true, force: true })
   }
 }
 
@@ -124,10 +126,30 @@ function readJson(path) {
   return JSON.parse(readFileSync(path, 'utf8'))
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { selection, laws } = await runOutsideWorkspace()
+const usage = `node run.mjs [--keep FOLDER]
+
+Packs the packages, sets up a folder outside the workspace, selects with the example policy and runs the laws over it.
+--keep FOLDER makes that folder, which must not exist, and leaves it: a start for a policy of your own.
+`
+
+/** @param {string[]} args */
+async function main(args) {
+  const [option, folder] = args
+  if (option === '--help') return void process.stdout.write(usage)
+  if (option !== undefined && (option !== '--keep' || folder === undefined || args.length > 2)) {
+    process.stderr.write(`unknown arguments: ${args.join(' ')}\n${usage}`)
+    process.exitCode = 2
+    return
+  }
+  process.stdout.write('building and packing, about a minute ...\n')
+  const kept = folder === undefined ? undefined : resolve(process.env.INIT_CWD ?? process.cwd(), folder)
+  const { selection, laws } = await runOutsideWorkspace(kept)
   const summary = laws.split('\n').filter((line) => /^# (?:pass|fail|skipped) /.test(line))
   process.stdout.write(
     `${selection}conformance, from the tarballs: ${summary.join(', ').replaceAll('# ', '')}\n`,
   )
+  if (kept !== undefined)
+    process.stdout.write(`kept in ${kept}; the policy is node_modules/@acme/least-busy\n`)
 }
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2))

@@ -173,15 +173,24 @@ export class Eligibility {
       const message = `pinned worker ${workerId} (rank ${dpRank}) is overloaded`
       throw new SelectionError('ROUTER_PINNED_WORKER_OVERLOADED', message, { workerId })
     }
-    if (rejection !== undefined) {
-      const message = `pinned worker ${workerId} (rank ${dpRank}) cannot take this request: ${rejection}`
-      throw new SelectionError('ROUTER_NO_ENDPOINTS', message, { workerId, dpRank, rejection })
-    }
+    if (rejection !== undefined) throw this.#refusedPin(request, worker, rejection)
     this.list = this.#ownList
     this.list.clear()
     this.list.push(row)
     this.count = 1
     this.stage = gatheredRows
+  }
+
+  #refusedPin(request: SelectionRequest, worker: number, rejection: RankRejection): SelectionError {
+    const { workerId, dpRank } = request.pinnedWorker!
+    const info = rejection === 'DpRankUnavailable' ? this.#table.workers[worker] : undefined
+    const start = info?.dataParallelStartRank ?? 0
+    const end = start + (info?.dataParallelSize ?? 0)
+    const ranks =
+      info === undefined ? '' : end === start ? ', it has no ranks' : `, it has ranks ${start} to ${end - 1}`
+    const message = `pinned worker ${workerId} (rank ${dpRank}) cannot take this request: ${rejection}${ranks}`
+    const range = info === undefined ? {} : { start, end }
+    return new SelectionError('ROUTER_NO_ENDPOINTS', message, { workerId, dpRank, rejection, ...range })
   }
 
   /** Rejection of a pin that names no row: unknown worker, or rank out of range. */
@@ -199,15 +208,18 @@ export class Eligibility {
     const overloaded = table.overloaded.view
     list.clear()
     let worker = this.#affinityWorker < 0 ? 0 : this.#affinityWorker
-    const lastWorker = this.#affinityWorker < 0 ? table.workers.length - 1 : worker
+    const workers = table.workers.length
+    const lastWorker = this.#affinityWorker < 0 ? workers - 1 : worker
     for (; worker <= lastWorker; worker++) {
       if (this.#workerRejection(worker) !== undefined) continue
-      const first = table.firstRowOfWorker[worker]!
-      const end = first + table.workers[worker]!.dataParallelSize
-      for (let row = first; row < end; row++) {
-        if (overloaded[row] === 1 || (this.#affinityRow >= 0 && this.#affinityRow !== row)) continue
-        list.push(row)
+      const end = worker + 1 < workers ? table.firstRowOfWorker[worker + 1]! : table.count
+      let start = table.firstRowOfWorker[worker]!
+      for (let row = start; row < end; row++) {
+        if (overloaded[row] === 0 && (this.#affinityRow < 0 || this.#affinityRow === row)) continue
+        list.pushRun(start, row)
+        start = row + 1
       }
+      list.pushRun(start, end)
     }
   }
 }

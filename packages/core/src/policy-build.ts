@@ -8,6 +8,7 @@ import {
   type WorkerSelectionPolicy,
   workerInputNames,
 } from '@router/sdk'
+import { dropPromise } from './component-calls.js'
 import type { PolicyInstance } from './policy-instance.js'
 import type { HostScope } from './policy-scope.js'
 
@@ -52,7 +53,12 @@ function build(
   supported: readonly WorkerInputName[],
 ): BuiltPolicy {
   const { definition, parameters } = instance
-  const declared = [...new Set(guarded(instance, 'inputs', () => definition.inputs(parameters, inputScope)))]
+  const inputs: unknown = guarded(instance, 'inputs', () => definition.inputs(parameters, inputScope))
+  if (!Array.isArray(inputs)) {
+    dropPromise(inputs)
+    throw invalid(instance, 'inputs must return a list of group names')
+  }
+  const declared = [...new Set(inputs as WorkerInputName[])]
   for (const group of declared) {
     if (workerInputNames.includes(group) && supported.includes(group)) continue
     throw new CatalogError(
@@ -67,8 +73,10 @@ function build(
   const read = <C extends { readonly name: string; readonly inputs?: readonly WorkerInputName[] }>(
     component: C,
   ): BuiltComponent<C> => {
-    const inputs = component.inputs ?? declared
-    for (const group of inputs) {
+    const inputs: unknown = component.inputs ?? declared
+    if (!Array.isArray(inputs))
+      throw invalid(instance, `inputs of '${component.name}' must be a list of group names`)
+    for (const group of inputs as WorkerInputName[]) {
       if (declared.includes(group)) continue
       throw new CatalogError(
         'ROUTER_INPUT_NOT_DECLARED',
@@ -98,16 +106,30 @@ function checkShape(
   policy: WorkerSelectionPolicy<never, unknown> | undefined,
 ): void {
   if (typeof policy !== 'object' || policy === null) throw invalid(instance, 'create must return an object')
+  if (dropPromise(policy)) throw invalid(instance, 'create must return the policy itself, not a promise')
   if (typeof policy.picker?.pick !== 'function')
     throw invalid(instance, 'create must return a picker with pick()')
-  for (const filter of policy.filters ?? []) {
-    if (typeof filter?.keep !== 'function') throw invalid(instance, 'every filter must have keep()')
-  }
-  for (const scorer of policy.scorers ?? []) {
-    if (typeof scorer?.score !== 'function') throw invalid(instance, 'every scorer must have score()')
-  }
+  checkComponents(instance, 'filter', 'keep', policy.filters ?? [])
+  checkComponents(instance, 'scorer', 'score', policy.scorers ?? [])
+  checkComponents(instance, 'picker', 'pick', [policy.picker])
   if (instance.definition.runtime.length > 0 && typeof policy.reconfigure !== 'function') {
     throw invalid(instance, 'parameters may change while running, but there is no reconfigure()')
+  }
+}
+
+function checkComponents(
+  instance: PolicyInstance,
+  kind: string,
+  method: string,
+  components: readonly object[],
+): void {
+  if (!Array.isArray(components)) throw invalid(instance, `${kind}s must be a list`)
+  for (const component of components as readonly (Record<string, unknown> | undefined)[]) {
+    if (typeof component?.[method] !== 'function')
+      throw invalid(instance, `every ${kind} must have ${method}()`)
+    if (typeof component.name !== 'string' || component.name === '') {
+      throw invalid(instance, `every ${kind} must have a name`)
+    }
   }
 }
 

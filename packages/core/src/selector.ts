@@ -260,7 +260,7 @@ export function createSelector(options: SelectorOptions): Selector {
 }
 
 function checkRequest(request: SelectionRequest): void {
-  const { promptTokens, blockSize, preferredTaints } = request
+  const { mode, promptTokens, blockSize, preferredTaints } = request
   const hasSizes =
     Number.isSafeInteger(promptTokens) &&
     promptTokens >= 0 &&
@@ -272,6 +272,10 @@ function checkRequest(request: SelectionRequest): void {
       `promptTokens must be an integer >= 0 and blockSize one >= 1, got ${promptTokens} and ${blockSize}`,
       { promptTokens, blockSize },
     )
+  }
+  if (mode !== 'tracked' && mode !== 'query') {
+    const message = `mode must be tracked or query, got ${String(mode)}`
+    throw new SelectionError('ROUTER_BAD_REQUEST', message, { mode })
   }
   if (preferredTaints === undefined) return
   for (let index = 0; index < preferredTaints.length; index++) {

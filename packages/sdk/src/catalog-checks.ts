@@ -150,7 +150,7 @@ export function validateParameters(
   instance: string | undefined,
   configured: unknown,
 ): unknown {
-  const result = definition.parameters.safeParse(configured)
+  const result = parseGuarded(definition, instance, configured)
   if (result.success) return result.data
   const issues: ParameterIssue[] = []
   for (const issue of result.error.issues) {
@@ -171,6 +171,26 @@ export function validateParameters(
     instance,
     issues,
   })
+}
+
+/** A schema that throws, or that is asynchronous, is a fault of the policy and not of the parameters. */
+function parseGuarded(
+  definition: { readonly type: string; readonly parameters: z.ZodType },
+  instance: string | undefined,
+  configured: unknown,
+): z.ZodSafeParseResult<unknown> {
+  try {
+    return definition.parameters.safeParse(configured)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `policy '${definition.type}': its parameter schema threw: ${reason}`
+    throw new CatalogError(
+      'ROUTER_POLICY_DEFINITION_INVALID',
+      message,
+      { type: definition.type, instance },
+      { cause },
+    )
+  }
 }
 
 function lineOf({ path, message, value, accepted }: ParameterIssue): string {

@@ -77,8 +77,17 @@ describe('validateParameters', () => {
     expect(shown('x'.repeat(500)).length).toBeLessThan(250)
     expect(shown({ a: 1 })).toContain('got a mapping')
     expect(shown([1])).toContain('got a list')
-    expect(shown(7n)).toContain('got 7')
+    expect(shown(-7n)).toContain('got -7')
     expect(caught(() => validateParameters(policy, 'mine', 7)).message).toContain('<parameters>')
+  })
+
+  it('blames the policy for a schema that throws or is asynchronous', () => {
+    const throwing = testPolicy('throws', { parameters: z.strictObject({}).transform(() => JSON.parse('{')) })
+    const asynchronous = testPolicy('waits', { parameters: z.strictObject({}).refine(async () => true) })
+    for (const faulty of [throwing, asynchronous]) {
+      const error = caught(() => validateParameters(faulty, 'mine', {}))
+      expect([error.code, error.details.instance]).toEqual(['ROUTER_POLICY_DEFINITION_INVALID', 'mine'])
+    }
   })
 
   it('says <none> where a policy has no parameters', () => {

@@ -201,11 +201,18 @@ describe('faults', () => {
     ])
   })
 
-  it('that are none of ours pass through', () => {
+  it('of a schema that throws are reported among the others', () => {
     const explodes = testPolicy('x', { parameters: z.strictObject({}).transform(() => JSON.parse('{')) })
     const catalog = newCatalog().register(explodes)
-    const faulty = { name: 'b', type: 'nothing' }
-    expect(() => catalog.resolve({ instances: [faulty, { name: 'a', type: 'x' }] })).toThrow(SyntaxError)
+    const instances = [
+      { name: 'b', type: 'nothing' },
+      { name: 'a', type: 'x' },
+    ]
+    const { errors } = caught(() => catalog.resolve({ instances })).details as { errors: { code: string }[] }
+    expect(errors.map(({ code }) => code)).toEqual([
+      'ROUTER_POLICY_TYPE_UNKNOWN',
+      'ROUTER_POLICY_DEFINITION_INVALID',
+    ])
   })
 })
 

@@ -51,4 +51,13 @@ describe('one-draw chooser', () => {
     expect(oneDrawIndex(random, 2 ** 21)).toBe(2 ** 21 - 1)
     expect(oneDrawUniform(random)).toBe(1 - 2 ** -53)
   })
+
+  it('is exact for any count a double holds', () => {
+    fc.assert(
+      fc.property(u64s, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), (draw, count) => {
+        expect(oneDrawIndex(drawn(draw), count)).toBe(Number((draw * BigInt(count)) >> 64n))
+      }),
+      { seed: 24, numRuns: 500 },
+    )
+  })
 })
