@@ -36,7 +36,7 @@ export function explainFault(
     return {
       path,
       at: 'key',
-      message: `unknown key '${key}' in ${where}`,
+      message: `unknown key ${showValue(key)} in ${where}`,
       value: valueAt(root, fault.path),
       accepted: keys.length === 0 ? 'no keys' : keys.join(', '),
       suggestion: suggest(key, keys),
@@ -45,7 +45,11 @@ export function explainFault(
   const places = schemasAt(schema, fault.path, schema)
   const accepted = describe(places, schema)
   if (key !== undefined && isMapping(parent) && !Object.hasOwn(parent, key)) {
-    return { path, message: `missing key '${key}' in ${where}`, ...(accepted !== '' && { accepted }) }
+    return {
+      path,
+      message: `missing key ${showValue(key)} in ${where}`,
+      ...(accepted !== '' && { accepted }),
+    }
   }
   const value = valueAt(root, fault.path)
   const words = places.flatMap((part) => [...(part.enum ?? []), ...('const' in part ? [part.const] : [])])
@@ -56,7 +60,7 @@ export function explainFault(
           words.filter((word) => typeof word === 'string'),
         )
       : undefined
-  const subject = key === undefined ? showPath(path) : `key '${key}' in ${where}`
+  const subject = key === undefined ? showPath(path) : `key ${showValue(key)} in ${where}`
   return {
     path,
     message: `${subject} cannot be ${showValue(value)}${accepted !== '' && wordsOfZod.test(fault.message) ? '' : `: ${fault.message}`}`,
@@ -78,12 +82,13 @@ function valueAt(root: unknown, path: ConfigPath): unknown {
 
 /** Drops missing keys that an unknown key beside them was meant to be. */
 export function withoutEchoes(faults: readonly Fault[]): Fault[] {
-  const parentOf = ({ path }: Fault): string => showPath(path.slice(0, -1))
-  return faults.filter((fault) => {
-    const isEcho = (other: Fault): boolean =>
-      other.at === 'key' && other.suggestion === fault.path.at(-1) && parentOf(other) === parentOf(fault)
-    return !fault.message.startsWith('missing key') || !faults.some(isEcho)
-  })
+  const nameOf = (path: ConfigPath): string => JSON.stringify(path)
+  const meant = new Set(
+    faults.flatMap(({ at, path, suggestion }) =>
+      at === 'key' && suggestion !== undefined ? [nameOf([...path.slice(0, -1), suggestion])] : [],
+    ),
+  )
+  return faults.filter(({ message, path }) => !message.startsWith('missing key') || !meant.has(nameOf(path)))
 }
 
 function isMapping(value: unknown): value is Record<string | number, unknown> {
@@ -101,11 +106,15 @@ function schemasAt(schema: JsonSchema, path: ConfigPath, root: JsonSchema): read
   for (const part of path) {
     places = places.flatMap(({ properties, additionalProperties, items }) => {
       const extra = typeof additionalProperties === 'object' ? additionalProperties : undefined
-      const inner = typeof part === 'number' ? items : (properties?.[part] ?? extra)
+      const inner = typeof part === 'number' ? itemSchema(items, part) : (properties?.[part] ?? extra)
       return inner === undefined ? [] : alternatives(inner, root)
     })
   }
   return places
+}
+
+function itemSchema(items: JsonSchema['items'], index: number): JsonSchema | undefined {
+  return Array.isArray(items) ? (items as readonly JsonSchema[])[index] : (items as JsonSchema | undefined)
 }
 
 function alternatives(schema: JsonSchema, root: JsonSchema): readonly JsonSchema[] {
@@ -140,8 +149,10 @@ function describeOne(schema: JsonSchema, root: JsonSchema): string {
     case 'string':
       return describeText(schema)
     case 'array': {
-      const items = schema.items === undefined ? '' : describe(alternatives(schema.items, root), root)
-      return items === '' ? 'a list' : `a list of: ${items}`
+      if (Array.isArray(schema.items)) return describeTuple(schema.items as readonly JsonSchema[], root)
+      const { items } = schema as { readonly items?: JsonSchema }
+      const text = items === undefined ? '' : describe(alternatives(items, root), root)
+      return text === '' ? 'a list' : `a list of: ${text}`
     }
     case 'object': {
       const keys = Object.keys(schema.properties ?? {})
@@ -150,6 +161,10 @@ function describeOne(schema: JsonSchema, root: JsonSchema): string {
     default:
       return ''
   }
+}
+
+function describeTuple(items: readonly JsonSchema[], root: JsonSchema): string {
+  return `a list of ${items.length}: ${items.map((item) => describe(alternatives(item, root), root)).join(', ')}`
 }
 
 function describeText({ pattern, minLength }: JsonSchema): string {

@@ -1,4 +1,4 @@
-import { type ConfigPath, type Fault, showPath, showValue } from './issues.js'
+import { type ConfigPath, type Fault, maximumIssues, showList, showPath, showValue } from './issues.js'
 import type { QueueProfile } from './policy-file.js'
 import { type FileValues, profileKeys } from './schema.js'
 import { suggest } from './suggest.js'
@@ -69,6 +69,7 @@ export function checkProfile(
     index,
     ...(key === undefined ? [] : [key]),
   ]
+  const names = new Set<string>()
   for (const [index, each] of classes.entries()) {
     for (const key of foreignClassKeys[form]) {
       if (each[key] === undefined) continue
@@ -81,7 +82,7 @@ export function checkProfile(
         accepted: `the keys of the ${form} form`,
       })
     }
-    if (classes.findIndex(({ name }) => name === each.name) < index) {
+    if (names.has(each.name)) {
       faults.push({
         path: at(index, 'name'),
         message: `duplicate class name ${showValue(each.name)}`,
@@ -89,10 +90,11 @@ export function checkProfile(
         accepted: 'a name once',
       })
     }
+    names.add(each.name)
   }
-  if (faults.length === 0)
-    faults.push(...(form === 'matrix' ? matrixFaults(profile, path) : flatFaults(profile, path)))
-  return faults.length === 0 ? { profile: { form, ...profile } as QueueProfile, faults } : { faults }
+  if (faults.length > 0) return { faults }
+  const later = form === 'matrix' ? matrixFaults(profile, path) : flatFaults(profile, path)
+  return later.length > 0 ? { faults: later } : { profile: { form, ...profile } as QueueProfile, faults: [] }
 }
 
 function flatFaults(profile: ProfileValues, path: ConfigPath): Fault[] {
@@ -104,28 +106,33 @@ function flatFaults(profile: ProfileValues, path: ConfigPath): Fault[] {
   })
   return [
     ...faults,
-    ...notListed(
-      profile.default_policy_class!,
-      classes.map(({ name }) => name),
-      [...path, 'default_policy_class'],
-    ),
+    ...notListed(profile.default_policy_class!, new Set(classes.map(({ name }) => name)), [
+      ...path,
+      'default_policy_class',
+    ]),
   ]
 }
 
 function matrixFaults(profile: ProfileValues, path: ConfigPath): Fault[] {
   const buckets = profile.uncached_isl_buckets ?? []
   const classes = profile.policy_classes ?? []
-  const names = buckets.map(({ bucket }) => bucket)
-  const families = [...new Set(classes.flatMap(({ policy_family: family }) => family ?? []))]
+  const names = new Set(buckets.map(({ bucket }) => bucket))
+  const families = new Set(classes.flatMap(({ policy_family: family }) => family ?? []))
+  const firstOf = new Map<string, ClassValues>()
+  for (const each of classes) {
+    const pair = pairOf(each.policy_family, each.cache_bucket)
+    if (!firstOf.has(pair)) firstOf.set(pair, each)
+  }
   const faults: Fault[] = bucketFaults(buckets, [...path, 'uncached_isl_buckets'])
-  for (const [index, each] of classes.entries())
-    faults.push(...classFaults(each, index, { path, classes, names, families }))
+  for (const [index, each] of classes.entries()) {
+    if (faults.length >= maximumIssues) return faults
+    faults.push(...classFaults(each, index, { path, firstOf, names, families }))
+  }
   for (const family of families) {
-    const missing = names.filter(
-      (bucket) => !classes.some((each) => each.policy_family === family && each.cache_bucket === bucket),
-    )
+    if (faults.length >= maximumIssues) return faults
+    const missing = [...names].filter((bucket) => !firstOf.has(pairOf(family, bucket)))
     if (missing.length === 0) continue
-    const message = `family '${family}' has no class for the buckets ${missing.join(', ')}`
+    const message = `family '${family}' has no class for the buckets ${showList(missing)}`
     faults.push({
       path: [...path, 'policy_classes'],
       at: 'key',
@@ -139,6 +146,11 @@ function matrixFaults(profile: ProfileValues, path: ConfigPath): Fault[] {
   ]
 }
 
+/** A class by family and bucket; names have no blanks. */
+function pairOf(family: string | undefined, bucket: string | undefined): string {
+  return `${family ?? ''} ${bucket ?? ''}`
+}
+
 function bucketFaults(
   buckets: NonNullable<ProfileValues['uncached_isl_buckets']>,
   path: ConfigPath,
@@ -147,6 +159,7 @@ function bucketFaults(
     return [
       { path, message: `${showPath(path)} is empty`, accepted: 'at least the bucket with min_tokens: 0' },
     ]
+  const seen = new Set<string>()
   return buckets.flatMap(({ min_tokens: tokens, bucket }, index) => {
     const previous = buckets[index - 1]?.min_tokens
     const isFirst = previous === undefined
@@ -160,7 +173,7 @@ function bucketFaults(
         accepted,
       })
     }
-    if (buckets.findIndex((each) => each.bucket === bucket) < index) {
+    if (seen.has(bucket)) {
       faults.push({
         path: [...path, index, 'bucket'],
         message: `duplicate bucket '${bucket}'`,
@@ -168,21 +181,23 @@ function bucketFaults(
         accepted: 'a name once',
       })
     }
+    seen.add(bucket)
     return faults
   })
 }
 
 interface MatrixFacts {
   readonly path: ConfigPath
-  readonly classes: readonly ClassValues[]
-  readonly names: readonly string[]
-  readonly families: readonly string[]
+  /** The first class of each family and bucket. */
+  readonly firstOf: ReadonlyMap<string, ClassValues>
+  readonly names: ReadonlySet<string>
+  readonly families: ReadonlySet<string>
 }
 
 function classFaults(
   each: ClassValues,
   index: number,
-  { path, classes, names, families }: MatrixFacts,
+  { path, firstOf, names, families }: MatrixFacts,
 ): Fault[] {
   const place = [...path, 'policy_classes', index]
   const { policy_family: family, cache_bucket: bucket } = each
@@ -201,14 +216,14 @@ function classFaults(
   }
   if (family === undefined || bucket === undefined) {
     const message = `class '${each.name}' without family has the name of a family`
-    return families.includes(each.name)
+    return families.has(each.name)
       ? [{ path: [...place, 'name'], message, value: each.name, accepted: 'another name' }]
       : []
   }
   const faults = notListed(bucket, names, [...place, 'cache_bucket'])
-  const first = classes.findIndex((other) => other.policy_family === family && other.cache_bucket === bucket)
-  if (first < index) {
-    const message = `family '${family}' has two classes for the bucket '${bucket}': '${classes[first]!.name}' and '${each.name}'`
+  const first = firstOf.get(pairOf(family, bucket))
+  if (first !== undefined && first !== each) {
+    const message = `family '${family}' has two classes for the bucket '${bucket}': '${first.name}' and '${each.name}'`
     faults.push({
       path: [...place, 'cache_bucket'],
       message,
@@ -219,10 +234,11 @@ function classFaults(
   return faults
 }
 
-function notListed(value: string, listed: readonly string[], path: ConfigPath): Fault[] {
-  if (listed.includes(value)) return []
+function notListed(value: string, names: ReadonlySet<string>, path: ConfigPath): Fault[] {
+  if (names.has(value)) return []
+  const listed = [...names]
   const message = `${String(path.at(-1))} cannot be '${value}': it is not listed`
   return [
-    { path, message, value, accepted: listed.join(', ') || '<none>', suggestion: suggest(value, listed) },
+    { path, message, value, accepted: showList(listed) || '<none>', suggestion: suggest(value, listed) },
   ]
 }

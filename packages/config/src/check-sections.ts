@@ -1,6 +1,6 @@
 import { type WorkerSelectionConfig, workerRoles } from '@router/sdk'
 import semver from 'semver'
-import { type Fault, showValue } from './issues.js'
+import { type Fault, showList, showValue } from './issues.js'
 import type { FileValues } from './schema.js'
 import { suggest } from './suggest.js'
 
@@ -12,6 +12,7 @@ export function checkWorkerSelection(selection: Selection): Fault[] {
   const path = ['worker_selection'] as const
   const instances = selection.instances ?? []
   const names = instances.map(({ name }) => name)
+  const seen = new Set<string>()
   const faults: Fault[] = []
   for (const [index, { name, version }] of instances.entries()) {
     const place = [...path, 'instances', index, 'name']
@@ -19,7 +20,7 @@ export function checkWorkerSelection(selection: Selection): Fault[] {
       const message = "the instance name 'default' is reserved for the built-in policy"
       faults.push({ path: place, message, value: name, accepted: 'another name' })
     }
-    if (names.indexOf(name) < index) {
+    if (seen.has(name)) {
       faults.push({
         path: place,
         message: `duplicate instance name '${name}'`,
@@ -27,6 +28,7 @@ export function checkWorkerSelection(selection: Selection): Fault[] {
         accepted: 'a name once',
       })
     }
+    seen.add(name)
     if (typeof version === 'string' && semver.validRange(version) === null) {
       const message = `'${version}' is no version range`
       faults.push({
@@ -46,7 +48,7 @@ export function checkWorkerSelection(selection: Selection): Fault[] {
       path: [...path, role],
       message: `role ${role} names the unknown instance ${showValue(name)}`,
       value: name,
-      accepted: accepted.join(', '),
+      accepted: showList(accepted),
       suggestion: suggest(name, accepted),
     })
   }

@@ -1,5 +1,12 @@
 import { ConfigError, type ConfigIssue, type RouterErrorCode } from '@router/sdk'
+import { printable, printableLines } from './printable.js'
 import type { SourcePosition, YamlSource } from './yaml-source.js'
+
+/** Issues that a check collects at most; what is wrong a thousand times is wrong in one place. */
+export const maximumIssues = 1000
+
+/** Issues that a message shows. */
+const shownIssues = 20
 
 /** Keys and list positions from the root of the document. */
 export type ConfigPath = readonly (string | number)[]
@@ -32,19 +39,28 @@ export function toIssue(fault: Fault, source?: YamlSource, position?: SourcePosi
   }
 }
 
-/** Throws a `ConfigError` when there are issues. They are sorted by their place in the file; `code` defaults to the first one's. */
+/**
+ * Throws a `ConfigError` when there are issues: the first `maximumIssues` of them, sorted by their place in the file; `code`
+ * defaults to the first one's.
+ */
 export function throwIssues(issues: readonly ConfigIssue[], code?: RouterErrorCode, cause?: unknown): void {
   if (issues.length === 0) return
-  const sorted = issues.toSorted(
-    (left, right) => (left.line ?? 0) - (right.line ?? 0) || (left.column ?? 0) - (right.column ?? 0),
-  )
+  const sorted = issues
+    .slice(0, maximumIssues)
+    .sort((left, right) => (left.line ?? 0) - (right.line ?? 0) || (left.column ?? 0) - (right.column ?? 0))
   const options = cause === undefined ? undefined : { cause }
   throw new ConfigError(code ?? sorted[0]!.code, formatIssues(sorted), sorted, options)
 }
 
-/** One block of lines per issue: `file:line:column: message`, then what is accepted and the nearest accepted word. */
+/**
+ * One block of lines per issue: `file:line:column: message`, then what is accepted and the nearest accepted word. Shows the
+ * first 20. Control characters are escaped.
+ */
 export function formatIssues(issues: readonly ConfigIssue[]): string {
-  return issues.map(formatIssue).join('\n')
+  const blocks = issues.slice(0, shownIssues).map(formatIssue)
+  const rest = issues.length - blocks.length
+  if (rest > 0) blocks.push(`and ${issues.length < maximumIssues ? '' : 'at least '}${rest} more`)
+  return printableLines(blocks.join('\n'))
 }
 
 function formatIssue({ file, line, column, message, accepted, suggestion }: ConfigIssue): string {
@@ -61,14 +77,26 @@ export function showPath(path: ConfigPath): string {
   if (path.length === 0) return 'the file'
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
-    return text === '' ? part : `${text}.${part}`
+    const key = shorten(part)
+    return text === '' ? key : `${text}.${key}`
   }, '')
 }
 
 /** A short text of any value: texts in quotes, mappings and lists by kind. */
 export function showValue(value: unknown): string {
-  if (typeof value === 'string') return `'${value.length > 80 ? `${value.slice(0, 77)}...` : value}'`
+  if (typeof value === 'string') return `'${shorten(value)}'`
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'a mapping'
   return String(value)
+}
+
+/** A text as a message may hold it: printable, and at most 80 characters of it. */
+function shorten(text: string): string {
+  return printable(text.length > 80 ? `${text.slice(0, 77)}...` : text)
+}
+
+/** Names with commas between them; of many the first 100. */
+export function showList(names: readonly string[]): string {
+  const shown = names.slice(0, 100).join(', ')
+  return names.length > 100 ? `${shown} and ${names.length - 100} more` : shown
 }

@@ -16,7 +16,8 @@ export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>
   readonly required?: readonly string[]
   readonly additionalProperties?: JsonSchema | boolean
-  readonly items?: JsonSchema
+  /** A list of schemas for a list with a schema per position. */
+  readonly items?: JsonSchema | readonly JsonSchema[]
   readonly anyOf?: readonly JsonSchema[]
   readonly oneOf?: readonly JsonSchema[]
   readonly allOf?: readonly JsonSchema[]

@@ -6,7 +6,7 @@ import {
   checkWorkerSelection,
   toWorkerSelectionConfig,
 } from './check-sections.js'
-import { type Fault, showPath, showValue, throwIssues, toIssue } from './issues.js'
+import { type Fault, maximumIssues, showPath, showValue, throwIssues, toIssue } from './issues.js'
 import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import type {
   QueueProfile,
@@ -18,6 +18,9 @@ import { readValues } from './read-value.js'
 import { type FileValues, fileSchema, profileKeys } from './schema.js'
 import { faultsOf } from './strict-yaml.js'
 import { type YamlSource, parseYaml } from './yaml-source.js'
+
+/** Bytes that a policy file may have. */
+const maximumBytes = 1024 * 1024
 
 let jsonSchema: JsonSchema | undefined
 
@@ -38,6 +41,7 @@ export function parseRouterPolicy(text: string, fileName = 'router-policy.yaml')
 
 /** As `parseRouterPolicy`, and keeps the positions. */
 export function parsePolicyFile(text: string, fileName: string): ParsedPolicyFile {
+  checkSize(text, fileName)
   const source = parseYaml(text, fileName)
   const { value, issues } = readValues(source, fileSchema)
   throwIssues(issues, 'ROUTER_CONFIG_PARSE')
@@ -46,10 +50,22 @@ export function parsePolicyFile(text: string, fileName: string): ParsedPolicyFil
   const reported = new Set(faults.map(({ path }) => showPath(path)))
   const all = [...faults, ...later.filter(({ path }) => path.length === 0 || !reported.has(showPath(path)))]
   throwIssues(
-    all.map((fault) => toIssue(fault, source)),
+    all.slice(0, maximumIssues).map((fault) => toIssue(fault, source)),
     'ROUTER_CONFIG_INVALID',
   )
   return { policyFile: { file: fileName, ...sections }, source }
+}
+
+/** Refuses a text that no policy file needs, before anything is built of it. */
+function checkSize(text: string, file: string): void {
+  const isSmall =
+    text.length <= maximumBytes / 4 ||
+    (text.length <= maximumBytes && new TextEncoder().encode(text).length <= maximumBytes)
+  if (isSmall) return
+  const accepted = `a file of at most ${maximumBytes} bytes (1 MiB)`
+  throwIssues([
+    { code: 'ROUTER_CONFIG_PARSE', message: 'the policy file is too large', path: [], file, accepted },
+  ])
 }
 
 /** Keys that no check over several keys relies on: a fault in one of them hides no other fault. */
@@ -87,6 +103,8 @@ function checkKeys(value: unknown): { values: Partial<FileValues>; faults: Fault
   }
   jsonSchema ??= inputSchemaOf(fileSchema)
   const faults = faultsOf(result.error, value, jsonSchema)
+  // What was not collected may be anywhere: nothing is known to be sound.
+  if (faults.length === maximumIssues) return { values: {}, faults: withoutEchoes(faults) }
   const blocking = faults.filter(({ at, path }) => {
     const isIndependent = independentKeys.has(path.at(-1)) || (path[0] === 'router' && path.length > 1)
     return at !== 'key' && !isIndependent
@@ -108,9 +126,9 @@ function checkSections(
   isEmpty: boolean,
 ): { sections: Sections; faults: Fault[] } {
   const { router, models = {}, worker_selection: selection, request_classifier: classifier } = values
-  const faults: Fault[] = router ? checkRouter(router) : []
   const root = hasProfile(values) ? checkProfile(values as FileValues, []) : { faults: [] }
-  faults.push(...root.faults)
+  // Lists of faults may be long: joined, never spread into a call.
+  let faults: Fault[] = [...(router ? checkRouter(router) : []), ...root.faults]
   const profiles = new Map<string, QueueProfile>()
   for (const [model, values] of Object.entries(models)) {
     const path = ['models', model]
@@ -123,12 +141,14 @@ function checkSections(
         accepted: 'the name of a model',
       })
     const checked = checkProfile(values, path)
-    faults.push(...checked.faults)
+    for (const fault of checked.faults) faults.push(fault)
     if (checked.profile !== undefined) profiles.set(model, checked.profile)
   }
-  faults.push(...mixedForms(root.profile, profiles))
-  if (selection) faults.push(...checkWorkerSelection(selection))
-  if (classifier) faults.push(...checkRequestClassifier(classifier))
+  faults = faults.concat(
+    mixedForms(root.profile, profiles),
+    selection ? checkWorkerSelection(selection) : [],
+    classifier ? checkRequestClassifier(classifier) : [],
+  )
   if (isEmpty) {
     const accepted = 'at least one of router, a queue profile, models, worker_selection, request_classifier'
     faults.push({ path: [], message: 'the file defines nothing', accepted })

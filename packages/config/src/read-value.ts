@@ -1,7 +1,7 @@
 import type { ConfigIssue } from '@router/sdk'
 import { type Node, type Scalar, isAlias, isMap, isScalar } from 'yaml'
 import { z } from 'zod'
-import { type Fault, showValue, toIssue } from './issues.js'
+import { type Fault, maximumIssues, showValue, toIssue } from './issues.js'
 import { readPlainScalar } from './plain-scalar.js'
 import { type YamlSource, keyText, maximumDepth } from './yaml-source.js'
 
@@ -125,6 +125,7 @@ class Reader {
   }
 
   #refuse(node: Node, message: string, accepted?: string): null {
+    if (this.issues.length >= maximumIssues) return null
     const fault: Fault = { code: 'ROUTER_CONFIG_PARSE', path: [], message, accepted }
     this.issues.push(toIssue(fault, this.#source, this.#source.positionOf(node)))
     return null

@@ -14,7 +14,7 @@ import {
 } from '@router/sdk'
 import type { z } from 'zod'
 import { explainFault, withoutEchoes } from './accepted.js'
-import { type Fault, throwIssues, toIssue } from './issues.js'
+import { type Fault, maximumIssues, showList, throwIssues, toIssue } from './issues.js'
 import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import type { RoleChoice } from './role-selection.js'
 import { suggest } from './suggest.js'
@@ -36,15 +36,24 @@ export function resolvePolicies(
   } catch (error) {
     if (!CatalogError.isInstance(error)) throw error
     const instances = selection.instances ?? []
-    throwIssues(
-      instances.flatMap((instance, index) => instanceIssues(catalog, selection, instance, index, source)),
-      undefined,
-      error,
-    )
+    throwIssues(issuesOf(catalog, selection, source), undefined, error)
     throwIssues(roleIssues(instances, roles, source), undefined, error)
     throwIssues([toIssue({ code: error.code, path: [], message: error.message })], undefined, error)
     throw error
   }
+}
+
+function issuesOf(
+  catalog: PolicyCatalog,
+  selection: WorkerSelectionConfig,
+  source: YamlSource | undefined,
+): ConfigIssue[] {
+  const issues: ConfigIssue[] = []
+  for (const [index, instance] of (selection.instances ?? []).entries()) {
+    if (issues.length >= maximumIssues) break
+    issues.push(...instanceIssues(catalog, selection, instance, index, source))
+  }
+  return issues
 }
 
 function instanceIssues(
@@ -171,7 +180,7 @@ function roleIssues(
     const { name, origin } = roles[role]
     if (name === 'default' || names.includes(name) || origins.has(origin)) return []
     origins.add(origin)
-    const accepted = ['default', ...names].join(', ')
+    const accepted = showList(['default', ...names])
     const message = `${origin} names the unknown instance '${name}'`
     const fault: Fault = {
       code: 'ROUTER_POLICY_INSTANCE_UNKNOWN',

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { explainFault, withoutEchoes } from './accepted.js'
-import { type Fault, throwIssues, toIssue } from './issues.js'
+import { type Fault, maximumIssues, throwIssues, toIssue } from './issues.js'
 import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import { readValues } from './read-value.js'
 import { parseYaml } from './yaml-source.js'
@@ -25,11 +25,16 @@ export function parseStrictYaml<S extends z.ZodType>(text: string, fileName: str
   throw result.error
 }
 
-/** What a schema has against a value, key by key. */
+/** What a schema has against a value, key by key; the first `maximumIssues`. */
 export function faultsOf(error: z.ZodError, value: unknown, schema: JsonSchema): Fault[] {
-  return error.issues.flatMap((issue) => {
+  const faults: Fault[] = []
+  for (const issue of error.issues) {
     const path = issue.path as (string | number)[]
     const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path]
-    return paths.map((each) => explainFault({ path: each, message: issue.message }, value, schema))
-  })
+    for (const each of paths) {
+      if (faults.length === maximumIssues) return faults
+      faults.push(explainFault({ path: each, message: issue.message }, value, schema))
+    }
+  }
+  return faults
 }

@@ -1,12 +1,19 @@
-/** The accepted word closest to a mistyped one, or `undefined` when none is near. Ignores case and surrounding spaces. */
-export function suggest(word: string, accepted: readonly string[]): string | undefined {
+/** Words that a suggestion is looked for among. */
+const maximumCandidates = 500
+
+/**
+ * The accepted word closest to a mistyped one, or `undefined` when none is near. Ignores case and surrounding spaces.
+ * @param maximum largest distance in changed letters; absent = a third of the longer word
+ */
+export function suggest(word: string, accepted: readonly string[], maximum = Infinity): string | undefined {
   const typed = word.trim().toLowerCase()
   let best: string | undefined
   let bestDistance = Infinity
-  for (const candidate of accepted) {
-    const distance = editDistance(typed, candidate.toLowerCase())
+  for (const candidate of accepted.slice(0, maximumCandidates)) {
     const longest = Math.max(typed.length, candidate.length)
-    const limit = longest < 3 ? 0 : Math.max(1, Math.floor(longest / 3))
+    const limit = Math.min(maximum, longest < 3 ? 0 : Math.max(1, Math.floor(longest / 3)))
+    if (Math.abs(typed.length - candidate.length) > limit) continue
+    const distance = editDistance(typed, candidate.toLowerCase())
     if (distance > limit || distance >= bestDistance) continue
     best = candidate
     bestDistance = distance

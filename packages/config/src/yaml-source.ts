@@ -6,14 +6,16 @@ import {
   type Document,
   LineCounter,
   type Node,
+  type Pair,
   Parser,
+  type YAMLMap,
   isAlias,
   isMap,
   isScalar,
   isSeq,
   visit,
 } from 'yaml'
-import { type ConfigPath, formatIssues } from './issues.js'
+import { type ConfigPath, formatIssues, maximumIssues } from './issues.js'
 
 /** 1-based. */
 export interface SourcePosition {
@@ -62,14 +64,14 @@ export function parseYaml(text: string, file: string): YamlSource {
   const documents: Document[] = [...composer.compose(tokens)]
   const [document, second] = documents
   const syntax = documents.flatMap(({ errors }) => errors)
-  throwParse(syntax.map((error) => fail(error.pos[0], error.message)))
+  throwParse(syntax.slice(0, maximumIssues).map((error) => fail(error.pos[0], error.message)))
   if (second !== undefined) {
     const issue = fail(second.range?.[0] ?? 0, 'the file holds several documents')
     throwParse([{ ...issue, accepted: 'one document' }])
   }
   const root = document?.contents ?? undefined
   const { targets, faults } = resolveAliases(document)
-  throwParse(faults.map(({ node, message }) => fail(node.range?.[0] ?? 0, message)))
+  throwParse(faults.slice(0, maximumIssues).map(({ node, message }) => fail(node.range?.[0] ?? 0, message)))
   const positionOf = (node: Node): SourcePosition => position(node.range?.[0] ?? 0)
   return { file, root, targets, positionOf, locate: locator(root, targets, positionOf) }
 }
@@ -127,6 +129,17 @@ function locator(
   targets: ReadonlyMap<Alias, Node>,
   positionOf: (node: Node) => SourcePosition,
 ) {
+  const indexes = new WeakMap<YAMLMap, Map<string, Pair>>()
+  const pairOf = (mapping: YAMLMap, key: string | number): Pair | undefined => {
+    let index = indexes.get(mapping)
+    if (index === undefined) {
+      // Of a repeated key the first counts.
+      const entries = mapping.items.map((pair): [string, Pair] => [keyText(pair.key, targets) ?? '', pair])
+      index = new Map(entries.reverse())
+      indexes.set(mapping, index)
+    }
+    return index.get(String(key))
+  }
   return (path: ConfigPath, at: 'key' | 'value' = 'value'): SourcePosition => {
     let place = root
     let node = root
@@ -134,7 +147,7 @@ function locator(
       const collection = isAlias(node) ? targets.get(node) : node
       const isLast = index === path.length - 1
       if (isMap(collection)) {
-        const pair = collection.items.find(({ key }) => keyText(key, targets) === part)
+        const pair = pairOf(collection, part)
         if (pair === undefined) break
         const isEmpty = pair.value === null || (isScalar(pair.value) && pair.value.source === '')
         place = ((isLast && at === 'key') || isEmpty ? pair.key : pair.value) as Node
