@@ -1,5 +1,6 @@
 import type { CandidatesFor, WyRand } from '@router/sdk'
 import type { CapacityTerms } from './capacity-terms.js'
+import type { RankSet } from './rank-set.js'
 
 type ScoredCandidates = CandidatesFor<readonly ['load', 'preferredTaint']>
 type PickedCandidates = CandidatesFor<readonly ['load', 'capacity']>
@@ -75,4 +76,44 @@ export function pickLeastBlocks(candidates: PickedCandidates, random: WyRand): n
     leastBlocks = blocks
   }
   return picked
+}
+
+/**
+ * Canonical index, at or after `start`, of the first row that advertises no capacity and is not marked; -1 when there is none.
+ * `O(n)`, allocates nothing.
+ * @param isMarked by canonical index
+ */
+export function nextUnmarked(candidates: PickedCandidates, start: number, isMarked: Uint8Array): number {
+  const { count, canonicalRows, capacity } = candidates
+  const { totalKvBlocks } = capacity
+  for (let index = start; index < count; index++) {
+    const row = canonicalRows === undefined ? index : canonicalRows[index]!
+    if (totalKvBlocks[row]! > 0 || isMarked[index] === 1) continue
+    return index
+  }
+  return -1
+}
+
+/**
+ * The same, with a set of ranks for the marks. Ranks are mostly met again in the order in which they were added, so each is first
+ * looked for right after the one before it. `O(n)`, allocates nothing.
+ */
+export function nextUnwarned(candidates: PickedCandidates, start: number, warned: RankSet): number {
+  const { count, canonicalRows, workerIdHigh, workerIdLow, dpRank, capacity } = candidates
+  const { totalKvBlocks } = capacity
+  const { size, workerIdHigh: warnedHigh, workerIdLow: warnedLow, dpRank: warnedRank } = warned
+  let position = 0
+  for (let index = start; index < count; index++) {
+    const row = canonicalRows === undefined ? index : canonicalRows[index]!
+    if (totalKvBlocks[row]! > 0) continue
+    const isNext =
+      position < size &&
+      warnedLow[position] === workerIdLow[row] &&
+      warnedRank[position] === dpRank[row] &&
+      warnedHigh[position] === workerIdHigh[row]
+    if (!isNext) position = warned.positionOf(workerIdHigh[row]!, workerIdLow[row]!, dpRank[row]!)
+    if (position < 0) return index
+    position++
+  }
+  return -1
 }

@@ -1,4 +1,4 @@
-import { handMadeContext, handMadeView } from '@router/conformance'
+import { handMadeView } from '@router/conformance'
 import { describe, expect, it } from 'vitest'
 import { build, row } from '../test/built-policy.js'
 import { kvCapacityAwareParameters, kvCapacityAwarePolicy, policies } from './index.js'
@@ -102,20 +102,6 @@ describe('warnings', () => {
     expect(built.warnings).toEqual([])
     built.run(unknown)
     expect(built.warnings).toHaveLength(2)
-  })
-
-  it('are looked for no longer once every rank of the fleet was warned of', () => {
-    const built = build()
-    built.policy.onWorkersChanged!(workers)
-    built.run(unknown)
-    const view = {
-      ...handMadeView(unknown),
-      workerId: undefined,
-      capacity: handMadeView([row(3, 0), row(4, 0)]).capacity,
-    }
-    expect(() =>
-      built.policy.picker.pick(handMadeContext(handMadeView(unknown)), view as never, new Float64Array(2)),
-    ).not.toThrow()
   })
 
   it('start over when workers change', () => {

@@ -9,14 +9,17 @@ const u32 = fc.oneof(
 )
 
 describe('RankSet', () => {
-  it('holds what was added and nothing else', () => {
+  it('holds what was added, in that order, and nothing else', () => {
     const ranks = fc.array(fc.tuple(u32, u32, u32), { maxLength: 300 })
     const property = fc.property(ranks, ranks, (added, asked) => {
       const set = new RankSet()
-      for (const [high, low, dpRank] of added) set.add(high, low, dpRank)
-      const names = new Set(added.map(String))
-      expect(set.size).toBe(names.size)
-      for (const rank of [...added, ...asked]) expect(set.has(...rank)).toBe(names.has(String(rank)))
+      const names = [...new Set(added.map(String))]
+      for (const rank of added) if (set.positionOf(...rank) < 0) set.add(...rank)
+      expect(set.size).toBe(names.length)
+      for (const rank of [...added, ...asked])
+        expect(set.positionOf(...rank)).toBe(names.indexOf(String(rank)))
+      const held = names.map((_, at) => String([set.workerIdHigh[at], set.workerIdLow[at], set.dpRank[at]]))
+      expect(held).toEqual(names)
     })
     fc.assert(property, { numRuns: 100, seed: 20_250 })
   })
@@ -25,14 +28,14 @@ describe('RankSet', () => {
     const set = new RankSet()
     set.add(1, 2, 3)
     set.clear()
-    expect([set.size, set.has(1, 2, 3)]).toEqual([0, false])
+    expect([set.size, set.positionOf(1, 2, 3)]).toEqual([0, -1])
   })
 
   it('never holds more than 65,536 ranks', () => {
     const set = new RankSet()
     for (let rank = 0; rank < maximumRanks; rank++) set.add(0, rank, 0)
-    expect([set.size, set.has(0, 0, 0)]).toEqual([maximumRanks, true])
+    expect([set.size, set.positionOf(0, 0, 0)]).toEqual([maximumRanks, 0])
     set.add(0, maximumRanks, 0)
-    expect([set.size, set.has(0, 0, 0), set.has(0, maximumRanks, 0)]).toEqual([1, false, true])
+    expect([set.size, set.positionOf(0, 0, 0), set.positionOf(0, maximumRanks, 0)]).toEqual([1, -1, 0])
   })
 })

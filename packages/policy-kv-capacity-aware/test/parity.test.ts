@@ -140,4 +140,20 @@ describe('warnings', () => {
     )
     fc.assert(property, { numRuns: 200, seed: 20_250 })
   })
+
+  it('equal those of a set of names while workers come, go and change', () => {
+    const capacity = fc.option(fc.constantFrom(0, 100))
+    const fleets = fc.array(fc.array(capacity, { maxLength: 5 }), { minLength: 2, maxLength: 6 })
+    const property = fc.property(fleets, (capacities) => {
+      const warned = new Set<number>()
+      const expected = capacities.map((blocks) => {
+        for (const id of warned) if (id >= blocks.length) warned.delete(id)
+        const news = blocks.flatMap((value, id) => (value === 100 || warned.has(id) ? [] : [id]))
+        for (const id of news) warned.add(id)
+        return news.flatMap((id) => [`${id}.0`, `${id}.1`])
+      })
+      expect(warningsOf({}, capacities.map(fleet))).toEqual(expected)
+    })
+    fc.assert(property, { numRuns: 300, seed: 20_250 })
+  })
 })
