@@ -180,7 +180,11 @@ function parseGuarded(
   configured: unknown,
 ): z.ZodSafeParseResult<unknown> {
   try {
-    return definition.parameters.safeParse(configured)
+    const result = definition.parameters.safeParse(configured)
+    const rounded = result.success ? configured : withRoundedIntegers(configured, result.error.issues)
+    if (rounded === configured) return result
+    const again = definition.parameters.safeParse(rounded)
+    return again.success ? again : result
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const message = `policy '${definition.type}': its parameter schema threw: ${reason}`
@@ -191,6 +195,30 @@ function parseGuarded(
       { cause },
     )
   }
+}
+
+/**
+ * A copy in which an integer above 2^53 - 1, which a file gives as a bigint, is the nearest double wherever the schema wants a number;
+ * the same value when there is none.
+ */
+function withRoundedIntegers(value: unknown, issues: readonly z.core.$ZodIssue[]): unknown {
+  let rounded = value
+  for (const { code, path } of issues) {
+    const found = code === 'invalid_type' ? valueAt(value, path as (string | number)[]) : undefined
+    if (typeof found === 'bigint') rounded = replacedAt(rounded, path, Number(found))
+  }
+  return rounded
+}
+
+function replacedAt(value: unknown, path: readonly PropertyKey[], leaf: number): unknown {
+  const [key, ...rest] = path
+  if (key === undefined) return leaf
+  const copy: Record<PropertyKey, unknown> | unknown[] = Array.isArray(value)
+    ? [...value]
+    : { ...(value as object) }
+  const inner = (copy as Record<PropertyKey, unknown>)[key]
+  ;(copy as Record<PropertyKey, unknown>)[key] = replacedAt(inner, rest, leaf)
+  return copy
 }
 
 function lineOf({ path, message, value, accepted }: ParameterIssue): string {

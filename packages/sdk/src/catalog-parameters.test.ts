@@ -81,6 +81,25 @@ describe('validateParameters', () => {
     expect(caught(() => validateParameters(policy, 'mine', 7)).message).toContain('<parameters>')
   })
 
+  it('takes an integer above 2^53 - 1 as the nearest double where a number is wanted, at any depth', () => {
+    const nested = testPolicy('nested', {
+      parameters: z.strictObject({
+        weights: z.strictObject({ a: z.number().max(1e300) }),
+        list: z.array(z.number()),
+        seed: u64(),
+      }),
+    })
+    const big = 9_007_199_254_740_993n
+    expect(validateParameters(nested, 'mine', { weights: { a: big }, list: [1, big], seed: big })).toEqual({
+      weights: { a: 9_007_199_254_740_992 },
+      list: [1, 9_007_199_254_740_992],
+      seed: big,
+    })
+    const counted = testPolicy('counted', { parameters: z.strictObject({ blocks: z.int().min(1) }) })
+    const error = caught(() => validateParameters(counted, 'mine', { blocks: big }))
+    expect(error.details.issues).toMatchObject([{ path: ['blocks'], value: big }])
+  })
+
   it('blames the policy for a schema that throws or is asynchronous', () => {
     const throwing = testPolicy('throws', { parameters: z.strictObject({}).transform(() => JSON.parse('{')) })
     const asynchronous = testPolicy('waits', { parameters: z.strictObject({}).refine(async () => true) })

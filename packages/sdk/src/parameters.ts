@@ -3,14 +3,8 @@ import { z } from 'zod'
 const maxU64 = 2n ** 64n - 1n
 const u64Message = 'expected an integer from 0 to 2^64 - 1, or its decimal digits as a string'
 
-/**
- * Schema of a finite double `>= 0`; -0 passes. A bigint, which is what an integer above 2^53 - 1 of a file arrives as, becomes the
- * nearest double.
- */
-export const nonNegative = (): z.ZodType<number, number | bigint> =>
-  z
-    .preprocess((value: unknown) => (typeof value === 'bigint' ? Number(value) : value), z.number().min(0))
-    .meta({ type: 'number', minimum: 0 }) as unknown as z.ZodType<number, number | bigint>
+/** Schema of a finite double `>= 0`; -0 passes. */
+export const nonNegative = (): z.ZodNumber => z.number().min(0)
 
 /**
  * Schema of a u64, such as a seed: a safe integer (`1.0` is one), a bigint, or a string of 1 to 20 decimal digits. Kept as
