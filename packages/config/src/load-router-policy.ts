@@ -11,7 +11,7 @@ import {
 import semver from 'semver'
 import { type InactiveSetting, inactiveSettings } from './inactive-settings.js'
 import { type ConfigPath, throwIssues, toIssue } from './issues.js'
-import { folderOf, readTextFile } from './node-edge.js'
+import { folderOf, locatePath, readTextFile } from './node-edge.js'
 import { type ParsedPolicyFile, parsePolicyFile } from './parse-router-policy.js'
 import type { RouterPolicyFile } from './policy-file.js'
 import { type PolicyPackage, loadPolicyPackage } from './policy-packages.js'
@@ -20,6 +20,7 @@ import { type RoleChoice, selectRoles } from './role-selection.js'
 import { readRouterDefaults } from './router-defaults.js'
 import { type ConfigWarning, type Environment, type FlagTexts, SettingReader } from './setting-reader.js'
 import { selectionSettings } from './settings.js'
+import type { SourcePosition } from './yaml-source.js'
 
 /** Highest version in an npm range. */
 export const selectVersion: VersionSelector = (versions, range) => semver.maxSatisfying(versions, range)
@@ -34,6 +35,8 @@ export interface LoadOptions {
   readonly catalog: PolicyCatalog
   /** Policy file; absent = what `router-policy-config` of flags or environment says, which may be no file. */
   readonly path?: string
+  /** Folder that relative paths start from, whoever gave them. Default: the working directory. */
+  readonly folder?: string
   /** Text of the file instead of reading it; `path` then only names it and its folder. */
   readonly text?: string
   readonly flags?: FlagTexts
@@ -59,6 +62,8 @@ export interface LoadedRouterPolicy {
   readonly warnings: readonly ConfigWarning[]
   /** To report as not acted upon. */
   readonly notYetActive: readonly InactiveSetting[]
+  /** Where the file has something; `undefined` without a file. */
+  readonly locate: (path: ConfigPath) => SourcePosition | undefined
 }
 
 /**
@@ -68,7 +73,7 @@ export interface LoadedRouterPolicy {
 export async function loadRouterPolicy(options: LoadOptions): Promise<LoadedRouterPolicy> {
   const { catalog, flags = {}, environment = {} } = options
   const path = options.path ?? (options.text === undefined ? configuredPath(flags, environment) : undefined)
-  const parsed = await readPolicy(path, options.text)
+  const parsed = await readPolicy(path, options)
   const policyFile = parsed?.policyFile
 
   const reader = new SettingReader(flags, environment)
@@ -77,7 +82,8 @@ export async function loadRouterPolicy(options: LoadOptions): Promise<LoadedRout
   const routerDefaults = readRouterDefaults(reader, policyFile?.router)
   throwIssues(reader.issues)
 
-  const packages = parsed === undefined ? [] : await loadPackages(catalog, parsed, folderOf(path))
+  const packages =
+    parsed === undefined ? [] : await loadPackages(catalog, parsed, folderOf(path, options.folder))
   const policies = resolvePolicies(catalog, policyFile?.workerSelection ?? {}, roles, parsed?.source)
   const requestClassifier = loadClassifier(catalog, parsed, options.supportsClassifier ?? false)
   const bundle = { ...policies, requestClassifier }
@@ -87,7 +93,8 @@ export async function loadRouterPolicy(options: LoadOptions): Promise<LoadedRout
     ...roleWarnings(roles, options.servedRoles ?? workerRoles),
   ]
   const notYetActive = policyFile === undefined ? [] : inactiveSettings(policyFile)
-  return { bundle, routerDefaults, policyFile, roles, packages, warnings, notYetActive }
+  const locate = (place: ConfigPath): SourcePosition | undefined => parsed?.source.locate(place)
+  return { bundle, routerDefaults, policyFile, roles, packages, warnings, notYetActive, locate }
 }
 
 function configuredPath(flags: FlagTexts, environment: Environment): string | undefined {
@@ -100,10 +107,13 @@ function configuredPath(flags: FlagTexts, environment: Environment): string | un
 
 async function readPolicy(
   path: string | undefined,
-  text: string | undefined,
+  { text, folder }: Pick<LoadOptions, 'text' | 'folder'>,
 ): Promise<ParsedPolicyFile | undefined> {
   if (path === undefined && text === undefined) return undefined
-  return parsePolicyFile(text ?? (await readTextFile(path!)), path ?? 'router-policy.yaml')
+  return parsePolicyFile(
+    text ?? (await readTextFile(locatePath(path!, folder))),
+    path ?? 'router-policy.yaml',
+  )
 }
 
 /** Imports each package once, in file order. */
@@ -130,11 +140,34 @@ async function loadPackages(
     } catch (error) {
       if (!CatalogError.isInstance(error)) throw error
       firstCause ??= error
-      issues.push(toIssue({ code: error.code, path, message: error.message, value: specifier }, source))
+      const accepted = isOfHost(catalog, error) ? hostProvides : undefined
+      issues.push(
+        toIssue({ code: error.code, path, message: error.message, value: specifier, accepted }, source),
+      )
     }
   }
   throwIssues(issues, undefined, firstCause)
   return packages
+}
+
+const hostProvides = 'the host already provides it: leave `package` out'
+
+/** Whether a package was refused for a type that the host has registered. */
+function isOfHost(catalog: PolicyCatalog, { code, details }: CatalogError): boolean {
+  const name = details['name']
+  if (code !== 'ROUTER_POLICY_TYPE_DUPLICATE' || typeof name !== 'string') return false
+  const isFound = (find: () => unknown): boolean => {
+    try {
+      return find() !== undefined
+    } catch {
+      return false
+    }
+  }
+  return (
+    catalog.types().includes(name) ||
+    isFound(() => catalog.findClassifier(name)) ||
+    isFound(() => catalog.findKvHintPolicy(name))
+  )
 }
 
 function loadClassifier(

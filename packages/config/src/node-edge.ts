@@ -2,17 +2,24 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve as resolvePath } from 'node:path'
+import process from 'node:process'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { CatalogError, ConfigError } from '@router/sdk'
 import { resolve } from 'import-meta-resolve'
 
-/** Absolute folder of a file; the working directory without one. */
-export function folderOf(path: string | undefined): string {
-  return path === undefined ? resolvePath() : dirname(resolvePath(path))
+/** A path as seen from a folder; absent = the working directory. */
+export function locatePath(path: string, folder = ''): string {
+  return resolvePath(folder, path)
 }
 
-/** Text of a file. Errors: `ROUTER_CONFIG_READ`; `ROUTER_CONFIG_PARSE` at the first byte that is no UTF-8. */
-export async function readTextFile(path: string): Promise<string> {
+/** Absolute folder of a file; without one `folder`, or the working directory. */
+export function folderOf(path: string | undefined, folder = ''): string {
+  return path === undefined ? resolvePath(folder) : dirname(resolvePath(folder, path))
+}
+
+/** Text of a file; errors name its absolute path. Errors: `ROUTER_CONFIG_READ`; `ROUTER_CONFIG_PARSE` at the first byte that is no UTF-8. */
+export async function readTextFile(relativePath: string): Promise<string> {
+  const path = resolvePath(relativePath)
   let bytes: Uint8Array
   try {
     bytes = await readFile(path)
@@ -39,6 +46,22 @@ export async function readTextFile(path: string): Promise<string> {
   }
 }
 
+const stalled = new Error('the process has nothing left to do')
+
+/** Waits for a promise; rejects with `stalled` when the process would end because nothing can settle it any more. */
+async function whileAlive<T>(promise: Promise<T>): Promise<T> {
+  let onIdle: (() => void) | undefined
+  const idle = new Promise<never>((_resolve, reject) => {
+    onIdle = () => reject(stalled)
+    process.once('beforeExit', onIdle)
+  })
+  try {
+    return await Promise.race([promise, idle])
+  } finally {
+    process.off('beforeExit', onIdle!)
+  }
+}
+
 /** A module of a policy package, and where it was found. */
 export interface ImportedPackage {
   readonly specifier: string
@@ -54,10 +77,14 @@ export interface ImportedPackage {
 export async function importPackage(specifier: string, folder: string): Promise<ImportedPackage> {
   const url = locatePackage(specifier, folder)
   try {
-    return { specifier, url, exports: (await import(/* @vite-ignore */ url)) as Record<string, unknown> }
+    const exports = await whileAlive(import(/* @vite-ignore */ url) as Promise<Record<string, unknown>>)
+    return { specifier, url, exports }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    const message = `package '${specifier}' cannot be loaded: ${reason}`
+    const message =
+      cause === stalled
+        ? `package '${specifier}' did not finish loading: a top-level await in it never settles`
+        : `package '${specifier}' cannot be loaded: ${reason}`
     throw new CatalogError('ROUTER_POLICY_PACKAGE_LOAD_FAILED', message, { specifier, url }, { cause })
   }
 }

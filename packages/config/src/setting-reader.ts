@@ -1,7 +1,11 @@
 import type { ConfigIssue } from '@router/sdk'
 import { showValue, toIssue } from './issues.js'
+import { printable } from './printable.js'
 import { type SettingDefinition, selectionSettings } from './settings.js'
 import { suggest } from './suggest.js'
+
+/** What Kubernetes and Docker set in every container for a service that is called `router`. */
+const serviceVariable = /^ROUTER_(?:SERVICE_HOST|SERVICE_PORT|PORT)(?:_|$)/u
 
 /** Texts by flag, without dashes: `{ 'router-temperature': '0.7' }`. */
 export type FlagTexts = Readonly<Record<string, string | undefined>>
@@ -17,6 +21,7 @@ export interface ConfigWarning {
     | 'overridden_by_file'
     | 'no_effect'
     | 'role_not_served'
+    | 'unknown_variable'
   readonly message: string
 }
 
@@ -52,6 +57,21 @@ export class SettingReader {
       this.issues.push(
         toIssue({ path: [`--${flag}`], message: `unknown flag --${flag}`, accepted, suggestion }),
       )
+    }
+    this.#warnOfUnknownVariables()
+  }
+
+  /** Any variable of our prefix that is no setting, and any other one that is spelled almost as one. */
+  #warnOfUnknownVariables(): void {
+    const known = Object.values(selectionSettings).flatMap(({ variable, aliases }) => [variable, ...aliases])
+    for (const [name, text] of Object.entries(this.#environment)) {
+      if (text === undefined || known.includes(name) || serviceVariable.test(name)) continue
+      const isOurs = name.startsWith('ROUTER_')
+      const suggestion = suggest(name, known, isOurs ? undefined : 2)
+      if (!isOurs && suggestion === undefined) continue
+      const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
+      const message = `${printable(name)} has no effect: there is no such setting${hint}`
+      this.warnings.push({ code: 'unknown_variable', message })
     }
   }
 

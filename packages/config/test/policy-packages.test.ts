@@ -202,6 +202,15 @@ describe('a package is refused', () => {
     expect(failing.message).toContain('no GPU')
   })
 
+  test.each([
+    ['shipped-type', true],
+    ['shipped-alias', true],
+    ['twice', false],
+  ])('%s for a duplicate: says whether it is of the host', async (specifier, isOfHost) => {
+    const { message } = await refusal(() => load(`name: a, type: theirs, package: ${specifier}`))
+    expect(message.includes('the host already provides it: leave `package` out')).toBe(isOfHost)
+  })
+
   test('together with every other faulty one, before any type is looked up', async () => {
     const { issues } = await refusal(() =>
       load('name: a, type: x, package: empty', 'name: b, type: y', 'name: c, type: z, package: throws'),
@@ -367,4 +376,22 @@ describe('classifiers', () => {
     )
     expect(issues.map((issue) => issue.code)).toEqual(['ROUTER_POLICY_DEFAULT_MISSING'])
   })
+})
+
+test('relative paths start from the folder that the host names', async () => {
+  write(
+    'elsewhere/policy.yaml',
+    'worker_selection: {instances: [{name: a, type: theirs, package: "@acme/policies"}]}',
+  )
+  const home = join(folder, 'elsewhere')
+  const { policyFile, locate } = await loadRouterPolicy({
+    catalog: catalog(),
+    path: 'policy.yaml',
+    folder: home,
+  })
+  expect(policyFile?.file).toBe('policy.yaml')
+  expect(locate(['worker_selection', 'instances', 0])).toEqual({ line: 1, column: 32 })
+  const environment = { ROUTER_POLICY_CONFIG: 'missing.yaml' }
+  const { message } = await refusal(() => loadRouterPolicy({ catalog: catalog(), environment, folder: home }))
+  expect(message).toContain(`${join(home, 'missing.yaml')}: cannot read the file`)
 })

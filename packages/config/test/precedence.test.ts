@@ -192,6 +192,32 @@ describe('flags and environment', () => {
     ])
   })
 
+  test.each([
+    ['ROUTER_TEMPRATURE', '; did you mean ROUTER_TEMPERATURE?'],
+    ['ROUTER_ROUTER_TEMPERATURE', ''],
+    ['ROUTER_SOMETHING_ELSE_ENTIRELY', ''],
+    ['DYN_ROUTER_TEMPERATUR', '; did you mean DYN_ROUTER_TEMPERATURE?'],
+    ['ROUTR_TEMPERATURE', '; did you mean ROUTER_TEMPERATURE?'],
+    ['ROUTER_\u001B[2J', ''],
+  ])('an unknown variable %j has a warning', async (name, hint) => {
+    const { warnings } = await load({}, { [name]: '1' })
+    expect(warnings).toMatchObject([{ code: 'unknown_variable' }])
+    expect(warnings[0]!.message).toContain(`there is no such setting${hint}`)
+    expect(warnings[0]!.message).not.toMatch(/\p{Cc}/u)
+  })
+
+  test.each([
+    'DYN_ROUTER_MODE',
+    'DYN_NAMESPACE',
+    'ROUTER_SERVICE_HOST',
+    'ROUTER_SERVICE_PORT_HTTP',
+    'ROUTER_PORT',
+    'ROUTER_PORT_8000_TCP_ADDR',
+    'PATH',
+  ])('a variable of something else, %s, has none', async (name) => {
+    expect((await load({}, { [name]: '1' })).warnings).toEqual([])
+  })
+
   test('come after the file', async () => {
     expect((await refusal(() => load({ 'router-temperature': 'x' }, {}, 'planner: 1'))).issues).toMatchObject(
       [{ path: ['planner'] }],
