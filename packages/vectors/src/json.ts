@@ -1,21 +1,31 @@
 import { parse } from 'lossless-json'
 
 /**
- * Strict JSON without loss: an integer that no double holds becomes a bigint, every other number a double. Throws a
- * `SyntaxError` on text that is not JSON, on a repeated key and on a number beyond the largest double.
+ * Strict JSON without loss: an integer beyond 2^53 - 1 becomes a bigint, every other number a double. Throws a `SyntaxError` on
+ * text that is not JSON, on a repeated key and on a number beyond the largest double.
  */
 export function parseJson(text: string): unknown {
-  return parse(text, null, { parseNumber, onDuplicateKey: refuseDuplicate })
+  const value = parse(text, null, { parseNumber, onDuplicateKey: ({ newValue }) => newValue })
+  refuseRepeatedKeys(text)
+  return value
 }
 
 function parseNumber(text: string): number | bigint {
   const value = Number(text)
   if (!Number.isFinite(value)) throw new SyntaxError(`number ${text} is beyond the largest double`)
-  if (Number.isSafeInteger(value) || !/^-?\d+$/.test(text)) return value
-  const exact = BigInt(text)
-  return exact === BigInt(value) ? value : exact
+  return Number.isSafeInteger(value) || !/^-?\d+$/.test(text) ? value : BigInt(text)
 }
 
-function refuseDuplicate({ key }: { readonly key: string }): never {
-  throw new SyntaxError(`key '${key}' stands twice in one object`)
+/** The parser tells a key that is repeated with another value, but lets one pass that is repeated with an equal value. */
+function refuseRepeatedKeys(text: string): void {
+  const open: Set<string>[] = []
+  for (const [token, colon] of text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g)) {
+    if (token === '{') open.push(new Set())
+    else if (token === '}') open.pop()
+    else if (colon !== undefined) {
+      const key = String(JSON.parse(token.slice(0, -colon.length)))
+      if (open.at(-1)!.has(key)) throw new SyntaxError(`key '${key}' stands twice in one object`)
+      open.at(-1)!.add(key)
+    }
+  }
 }

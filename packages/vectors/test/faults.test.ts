@@ -1,29 +1,13 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
-import { dataFolder } from '../src/data.js'
-import { type FileReport, runVectors } from '../src/runner/run.js'
+import { runVectors } from '../src/runner/run.js'
+import { carried, faultOf as fault, runFile as run } from './support.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'vectors-'))
 afterAll(() => rmSync(folder, { recursive: true }))
-
-const carried = (name: string): string => readFileSync(`${dataFolder}${name}`, 'utf8')
-
-/** Writes a file into a folder of its own and evaluates it. */
-let written = 0
-function run(name: string, content: string | Uint8Array): FileReport {
-  const place = join(folder, String(written++))
-  mkdirSync(place)
-  writeFileSync(join(place, name), content)
-  const [report] = runVectors([join(place, name)])
-  return report!
-}
-
-function fault(report: FileReport): string | undefined {
-  return report.failures[0]?.fault
-}
 
 describe('where a file lies and what it is called', { timeout: 60_000 }, () => {
   test('a gzipped file counts as the plain one', () => {

@@ -23,6 +23,8 @@ export interface VectorFamily {
   readonly recognises: (line: RawLine) => boolean
   /** Why a line cannot be evaluated; `undefined` = it can. */
   readonly notCovered: (line: RawLine) => NotCovered | undefined
+  /** Checks the outer fields of a line that cannot be evaluated. Throws `ShapeError`. */
+  readonly checkWaiting: (line: RawLine) => void
   /** What is covered, and by which packages; printed by `--list`. */
   readonly covers: string
   /** Checks every field of a line and compares every expected value with the shipped code. */
@@ -35,6 +37,7 @@ export interface FamilySource<S extends z.ZodType> {
   readonly claims?: (baseName: string) => boolean
   readonly recognises: (line: RawLine) => boolean
   readonly notCovered?: (line: RawLine) => NotCovered | undefined
+  readonly checkWaiting?: (line: RawLine) => void
   readonly covers: string
   readonly schema: S
   readonly evaluate: (line: z.output<S>, checks: Checks, state: RunState) => void
@@ -58,13 +61,17 @@ export function defineFamily<S extends z.ZodType>(source: FamilySource<S>): Vect
     claims: source.claims ?? ((baseName) => baseName === name),
     recognises: source.recognises,
     notCovered: source.notCovered ?? (() => undefined),
+    checkWaiting: source.checkWaiting ?? (() => undefined),
     covers: source.covers,
-    evaluate: (line, checks, state) => {
-      const parsed = schema.safeParse(line)
-      if (!parsed.success) throw new ShapeError(describeIssues(parsed.error.issues, line))
-      evaluate(parsed.data, checks, state)
-    },
+    evaluate: (line, checks, state) => evaluate(parseLine(schema, line), checks, state),
   }
+}
+
+/** A line as its schema reads it. Throws `ShapeError`. */
+export function parseLine<S extends z.ZodType>(schema: S, line: RawLine): z.output<S> {
+  const parsed = schema.safeParse(line)
+  if (!parsed.success) throw new ShapeError(describeIssues(parsed.error.issues, line))
+  return parsed.data
 }
 
 const printedIssues = 4

@@ -8,9 +8,14 @@ import { ShapeError } from './family.js'
 const catalog = new PolicyCatalog()
 for (const policy of [...defaultPolicies, ...affinityPolicies, ...capacityPolicies]) catalog.register(policy)
 
-/** Whether a type or alias is shipped. */
+/** Whether a type or alias is shipped; `default` is the built-in one. */
 export function isShipped(type: string): boolean {
-  return catalog.types().includes(type)
+  return catalog.types().includes(typeOf(type))
+}
+
+/** Lines may call the default policy by the name of the built-in one, which a configuration may not. */
+function typeOf(type: string): string {
+  return type === 'default' ? 'dynamo-default-cost-fn' : type
 }
 
 /**
@@ -43,6 +48,6 @@ export function resolveDefinition(definition: PolicyDefinition): ResolvedPolicy 
 }
 
 function resolve(type: string, parameters: object, runtime: boolean): ResolvedPolicy {
-  const instances = [{ name: 'case', type, parameters, runtime }]
+  const instances = [{ name: 'case', type: typeOf(type), parameters, runtime }]
   return catalog.resolveForRole({ allowAlpha: true, aggregated: 'case', instances }, 'aggregated')
 }

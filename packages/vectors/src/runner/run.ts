@@ -88,7 +88,10 @@ function evaluate(
 ): NotCovered | undefined {
   const family = familyOf(byName, line)
   const notCovered = family.notCovered(line)
-  if (notCovered !== undefined) return notCovered
+  if (notCovered !== undefined) {
+    family.checkWaiting(line)
+    return notCovered
+  }
   family.evaluate(line, checks, state)
   return undefined
 }
@@ -109,7 +112,14 @@ function familyOf(byName: VectorFamily | undefined, line: RawLine): VectorFamily
 function runDocument(file: FoundFile, document: RawLine): FileReport {
   const family = waitingDocuments.find((candidate) => candidate.recognises(document))
   const notCovered = family?.notCovered(document)
-  if (notCovered === undefined) return runLines(file.baseName, [{ number: 1, value: document }])
+  if (family === undefined || notCovered === undefined)
+    return runLines(file.baseName, [{ number: 1, value: document }])
+  try {
+    family.checkWaiting(document)
+  } catch (error) {
+    if (!(error instanceof ShapeError)) throw error
+    return faulty(file.baseName, error.message)
+  }
   const lines: NotCoveredLines = { ...notCovered, count: 1, unit: 'document' }
   return { name: file.baseName, passed: 0, failed: 0, failures: [], notCovered: [lines] }
 }

@@ -12,7 +12,7 @@ import type { Checks } from './checks.js'
 import { defineFamily } from './family.js'
 import { resolvePolicy } from './policies.js'
 import { nameOf, rankOf } from './rows.js'
-import { type Kernel, emptyTable, kernels, withSelector } from './selectors.js'
+import { type Kernel, countOfHashes, emptyTable, kernels, withSelector } from './selectors.js'
 
 type Picked = Extract<RustSelectionLine['expect'], { picks: unknown }>
 type Refused = Exclude<RustSelectionLine['expect'], { picks: unknown }>
@@ -220,7 +220,7 @@ function requestOf({ request, constraints, overrides }: RustSelectionLine): Sele
     promptTokens: request.promptTokens,
     blockSize: request.blockSize,
     tracksPrefillTokens: request.tracksPrefillTokens,
-    prefixHashes: trackedHashes === null ? undefined : hashes(trackedHashes),
+    prefixHashes: trackedHashes === null ? undefined : countOfHashes(trackedHashes),
     hasTierMatches: request.hasTierMatches,
     sharedHits: sharedHits === null ? undefined : sharedHitsFrom(sharedHits),
     allowedWorkerIds: allowedWorkerIds?.map(BigInt),
@@ -236,8 +236,4 @@ function requestOf({ request, constraints, overrides }: RustSelectionLine): Sele
     preferredTaints: preferredTaints.map(([taint, weight]) => ({ taint, weight })),
     routerTemperatureOverride: overrides?.router_temperature,
   }
-}
-
-function hashes(count: number) {
-  return { count, high: new Uint32Array(count), low: new Uint32Array(count) }
 }

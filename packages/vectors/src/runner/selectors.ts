@@ -1,5 +1,11 @@
 import { type RouterWarning, type Selector, WorkerTable, createSelector } from '@router/core'
-import { type ResolvedPolicy, type RouterDefaults, type WorkerRole, routerDefaults } from '@router/sdk'
+import {
+  type PrefixHashes,
+  type ResolvedPolicy,
+  type RouterDefaults,
+  type WorkerRole,
+  routerDefaults,
+} from '@router/sdk'
 
 /** Where a policy object serves. */
 export interface Place {
@@ -62,4 +68,11 @@ export function emptyTable({ webAssembly }: Kernel): WorkerTable {
   for (const worker of table.workers) table.removeWorker(worker.workerId)
   table.setAvailableWorkers(undefined)
   return table
+}
+
+const noHashes = new Uint32Array(0)
+
+/** So many tracking hashes, for accounting that reads nothing but how many there are. */
+export function countOfHashes(count: number): PrefixHashes {
+  return { count, high: noHashes, low: noHashes }
 }

@@ -1,4 +1,18 @@
-import { type NotCovered, type RawLine, ShapeError, type VectorFamily } from './family.js'
+import type { z } from 'zod'
+import { type NotCovered, type RawLine, ShapeError, type VectorFamily, parseLine } from './family.js'
+import {
+  accountingLine,
+  drrDocument,
+  hashingDocument,
+  indexKinds,
+  kvEventsDocument,
+  policyShapes,
+  queueKinds,
+  replayLine,
+  serviceLine,
+  sessionDocument,
+  thunderAgentKinds,
+} from './waiting-shapes.js'
 
 // Shapes that wait for their package. The issue that adds the package replaces the entry by a family with an evaluator.
 
@@ -40,12 +54,18 @@ export function waitingPolicy(type: string, component?: string): NotCovered | un
     : { about: component === undefined ? type : `${type} ${component}`, needs }
 }
 
-function waiting(name: string, needs: string, recognises: (line: RawLine) => boolean): VectorFamily {
+function waiting(
+  name: string,
+  needs: string,
+  recognises: (line: RawLine) => boolean,
+  schemaOf: z.ZodType | ((line: RawLine) => z.ZodType),
+): VectorFamily {
   return {
     name,
     claims: (baseName) => baseName === name,
     recognises,
     notCovered: (line) => (recognises(line) ? { about: name, needs } : undefined),
+    checkWaiting: (line) => parseLine(typeof schemaOf === 'function' ? schemaOf(line) : schemaOf, line),
     covers: `nothing yet: needs ${needs}`,
     evaluate: (line) => {
       throw new ShapeError([`unknown shape: not a line of ${name} (${Object.keys(line).join(', ')})`])
@@ -53,11 +73,16 @@ function waiting(name: string, needs: string, recognises: (line: RawLine) => boo
   }
 }
 
+function shapeOfPolicy(line: RawLine): z.ZodType {
+  return policyShapes[line['policy'] as string]!
+}
+
 function policyFile(name: string, needs: string, ...types: readonly string[]): VectorFamily {
   return waiting(
     name,
     needs,
     (line) => types.includes(line['policy'] as string) && line['kind'] === undefined,
+    shapeOfPolicy,
   )
 }
 
@@ -98,24 +123,39 @@ export const waitingFamilies: readonly VectorFamily[] = [
     'dynamo-direct',
     'dynamo-device-aware-weighted',
   ),
-  waiting('rust-queue', queue, (line) => {
-    if (line['kind'] === 'admission') return has('classes', 'steps')(line)
-    return isKind('policy-queue', 'class-resolution', 'policy-file')(line)
-  }),
-  waiting('thunderagent', thunderAgent, (line) => {
-    if (line['policy'] === 'thunderagent') return line['kind'] === 'selector'
-    return isKind('admission', 'pause', 'greedy-resume', 'decay-weight', 'shared-prefix-budget')(line)
-  }),
-  waiting('rust-index', kvIndex, isKind('events', 'approximate-lru', 'approximate-ttl')),
-  waiting('rust-accounting', accounting, has('expirySecs', 'workers', 'steps')),
-  waiting('rust-replay', '@router/replay', has('topology', 'trace', 'expect')),
-  waiting('service-sessions', 'the services of apps/router', has('service', 'steps')),
+  waiting(
+    'rust-queue',
+    queue,
+    (line) => {
+      if (line['kind'] === 'admission') return has('classes', 'steps')(line)
+      return isKind('policy-queue', 'class-resolution', 'policy-file')(line)
+    },
+    queueKinds,
+  ),
+  waiting(
+    'thunderagent',
+    thunderAgent,
+    (line) => {
+      if (line['policy'] === 'thunderagent') return line['kind'] === 'selector'
+      return isKind('admission', 'pause', 'greedy-resume', 'decay-weight', 'shared-prefix-budget')(line)
+    },
+    (line) => (line['policy'] === undefined ? thunderAgentKinds : shapeOfPolicy(line)),
+  ),
+  waiting('rust-index', kvIndex, isKind('events', 'approximate-lru', 'approximate-ttl'), indexKinds),
+  waiting('rust-accounting', accounting, has('expirySecs', 'workers', 'steps'), accountingLine),
+  waiting('rust-replay', '@router/replay', has('topology', 'trace', 'expect'), replayLine),
+  waiting('service-sessions', 'the services of apps/router', has('service', 'steps'), serviceLine),
 ]
 
 /** Files that are one JSON document. */
 export const waitingDocuments: readonly VectorFamily[] = [
-  waiting('hashing', kvIndex, has('xxh3_64', 'request_seed', 'cases')),
-  waiting('kv-events', '@router/kv-events', has('payloads', 'frames', 'sequence_scenarios')),
-  waiting('drr', queue, has('conventions', 'scenarios')),
-  waiting('rust-session', sessions, has('sessionFromPrefix', 'conditionalDisagg')),
+  waiting('hashing', kvIndex, has('xxh3_64', 'request_seed', 'cases'), hashingDocument),
+  waiting(
+    'kv-events',
+    '@router/kv-events',
+    has('payloads', 'frames', 'sequence_scenarios'),
+    kvEventsDocument,
+  ),
+  waiting('drr', queue, has('conventions', 'scenarios'), drrDocument),
+  waiting('rust-session', sessions, has('sessionFromPrefix', 'conditionalDisagg'), sessionDocument),
 ]

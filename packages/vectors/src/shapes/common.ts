@@ -16,23 +16,48 @@ export const rowName = z
   .regex(/^(?:0|[1-9]\d{0,19})\.(?:0|[1-9]\d{0,9})$/, 'a row as workerId.dpRank')
   .refine((name) => BigInt(name.slice(0, name.indexOf('.'))) < u64Limit, 'a row as workerId.dpRank')
 
-/** A count, an index or a number of tokens: a safe integer >= 0. */
-export const count = z.int().min(0)
+/**
+ * A plain number. `parseJson` keeps an integer beyond 2^53 - 1 as a bigint; here its digits are the text of a double, as
+ * languages print doubles up to 1e21, and mean the double that they round to.
+ */
+export function plain<S extends z.ZodType<number>>(schema: S) {
+  return z.preprocess((value) => (typeof value === 'bigint' ? Number(value) : value), schema)
+}
+
+/** A plain number that counts: -0 is 0. */
+export function plainInteger<S extends z.ZodType<number>>(schema: S) {
+  return z.preprocess(
+    (value) => (typeof value === 'bigint' || typeof value === 'number' ? Number(value) + 0 : value),
+    schema,
+  )
+}
+
+/** A count or an index: an integer >= 0, as a double. */
+export const count = plainInteger(z.number().min(0).refine(Number.isInteger, 'expected an integer'))
+
+/** Tokens of a request that a host takes: a safe integer >= 0. */
+export const promptTokens = plainInteger(z.int().min(0))
 
 /** Tokens per block: a safe integer >= 1. */
-export const blockSize = z.int().min(1)
+export const blockSize = plainInteger(z.int().min(1))
 
 /** A finite double. */
-export const double = z.number()
+export const double = plain(z.number())
 
 /** Relative or absolute: `|a - b| <= tolerance * max(1, |a|, |b|)`; 0 = the same bits. */
-export const tolerance = z.number().min(0)
+export const tolerance = plain(z.number().min(0))
+
+/** A u64 among raw parameters, as a string or an integer; one beyond 2^53 - 1 stays exact. */
+export const u64Parameter = z.union([u64Text, z.int().min(0), z.bigint().min(0n).lt(u64Limit)])
 
 /** What serves: see `label` and `plainDecode` for older lines. */
 export const role = z.enum(['aggregated', 'prefill', 'decode', 'encode'])
 
+/** Position of a block in a request: a u32. */
+export const blockPosition = plainInteger(z.int().min(0).max(0xffff_ffff))
+
 /** Half-open ranges of block positions that a shared cache holds, sorted and disjoint; `null` = nobody looked. */
-export const sharedHits = z.array(z.tuple([count, count])).nullable()
+export const sharedHits = z.array(z.tuple([blockPosition, blockPosition])).nullable()
 
 /**
  * Where the numbers come from: `test` a test of the upstream project, `pr` the text of a pull request, `ours` the formula,
@@ -52,7 +77,7 @@ export const caption = {
 /** The request of a policy case. */
 export const request = z.strictObject({
   /** Tokens. */
-  promptTokens: count,
+  promptTokens,
   /** Tokens per block. */
   blockSize,
   tracksPrefillTokens: z.boolean(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { double, u64Text } from './common.js'
+import { double, u64Parameter } from './common.js'
 
 /** Parameters of the default family; an omitted one takes the router default. Values are judged by the policy, not here. */
 export const defaultParameters = z.strictObject({
@@ -12,6 +12,6 @@ export const defaultParameters = z.strictObject({
   shared_cache_multiplier: double.optional(),
   prefix_affinity_weight: double.optional(),
   router_temperature: double.optional(),
-  seed: z.union([u64Text, z.int().min(0)]).optional(),
+  seed: u64Parameter.optional(),
 })
 export type DefaultFamilyParameters = z.output<typeof defaultParameters>

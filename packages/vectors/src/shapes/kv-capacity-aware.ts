@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, count, double, request, row, rowName, u64Text } from './common.js'
+import { caption, double, request, row, rowName, u64Parameter } from './common.js'
 
 /** A line of `kv-capacity-aware.jsonl`: which rows a request may be placed on, and which of them tie. */
 export const kvCapacityAwareLine = z.strictObject({
@@ -13,8 +13,8 @@ export const kvCapacityAwareLine = z.strictObject({
     count_priority: z.boolean().optional(),
     decode_active_request_weight: double.optional(),
     /** Blocks of a rank that advertises none. */
-    capacity_blocks: count.nullable().optional(),
-    seed: z.union([u64Text, z.int().min(0)]).optional(),
+    capacity_blocks: double.nullable().optional(),
+    seed: u64Parameter.optional(),
   }),
   request,
   rows: z.array(row).min(1),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, count, double, rowName, u64Text } from './common.js'
+import { caption, count, double, plain, promptTokens, rowName, u64Text } from './common.js'
 
 /** Selections of one cell, from one stream. */
 export const picksPerCell = 64
@@ -8,13 +8,13 @@ export const rowsOfFixture = 32
 
 const rowIndex = z.int().min(0).lt(rowsOfFixture)
 const mode = z.int().min(0).max(63)
-const temperature = z.number().min(0)
+const temperature = plain(z.number().min(0))
 
 /** A line of a `parity-matrix-*.jsonl`: one cell. Row index = 2 x worker id + rank. */
 export const parityMatrixLine = z.strictObject({
   ...caption,
   temperature,
-  promptTokens: count,
+  promptTokens,
   mode,
   role: z.enum(['prefill', 'aggregated']),
   /** Rows of the lowest cost; given at temperature 0. */
@@ -26,7 +26,7 @@ export type ParityMatrixLine = z.output<typeof parityMatrixLine>
 /** A line of `parity-costs.jsonl`: the costs behind one cell, by row index. */
 export const parityCostsLine = z.strictObject({
   ...caption,
-  promptTokens: count,
+  promptTokens,
   mode,
   role: z.enum(['prefill', 'aggregated']),
   costs: z.array(double).length(rowsOfFixture),
@@ -47,7 +47,7 @@ const pinPattern = z.strictObject({
   ...caption,
   /** Workers of the fixture, two ranks each. */
   workers: z.int().min(1),
-  promptTokens: count,
+  promptTokens,
   role: z.enum(['prefill', 'aggregated']),
   temperature,
   /** Whether each selection is pinned to `pinnedWorker`. */

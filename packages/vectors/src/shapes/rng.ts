@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, count, double, u64Text } from './common.js'
+import { caption, count, double, plainInteger, u64Text } from './common.js'
 
 const next = z.strictObject({
   kind: z.literal('next'),
@@ -14,7 +14,7 @@ const below = z.strictObject({
   ...caption,
   seed: u64Text,
   /** Bound, >= 1. */
-  n: z.int().min(1),
+  n: plainInteger(z.int().min(1)),
   values: z.array(count).min(1),
   /** Outputs that the stream gave away for all of `values`. */
   drawsUsed: count,
@@ -42,7 +42,7 @@ const oneDraw = z.strictObject({
   kind: z.literal('one-draw'),
   ...caption,
   seed: u64Text,
-  tieCount: z.int().min(1),
+  tieCount: plainInteger(z.int().min(1)),
   /** `floor(draw x tieCount / 2^64)` of consecutive draws. */
   indexes: z.array(count).min(1),
   /** `(draw >> 11) / 2^53` of the same draws. */

@@ -9,7 +9,7 @@ export const policyParametersLine = z.strictObject({
   policy: z.string().min(1),
   /** `classifier` = the parameters of the classifier of that name. */
   component: z.literal('classifier').optional(),
-  /** As configured, right or wrong; an integer beyond 2^53 is a bigint. */
+  /** As configured, right or wrong; an integer beyond 2^53 - 1 is a bigint, as from YAML. */
   params: z.record(z.string(), z.unknown()),
   valid: z.boolean(),
 })

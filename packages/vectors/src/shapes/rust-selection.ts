@@ -1,5 +1,16 @@
 import { z } from 'zod'
-import { blockSize, caption, count, double, role, rowName, sharedHits, tolerance, u64Text } from './common.js'
+import {
+  blockSize,
+  caption,
+  count,
+  double,
+  promptTokens,
+  role,
+  rowName,
+  sharedHits,
+  tolerance,
+  u64Text,
+} from './common.js'
 import { defaultParameters } from './default-family.js'
 import { rejectionReason } from './selection.js'
 
@@ -71,7 +82,7 @@ export const rustSelectionLine = z.strictObject({
   /** Selections in a row from one stream. */
   selections: z.int().min(1),
   request: z.strictObject({
-    promptTokens: count,
+    promptTokens,
     blockSize,
     tracksPrefillTokens: z.boolean(),
     tracked: z.boolean(),

@@ -1,61 +1,94 @@
 import { z } from 'zod'
-import { blockSize, caption, count, double, tolerance } from './common.js'
+import {
+  blockSize as hostBlockSize,
+  blockPosition,
+  caption,
+  count,
+  plain,
+  plainInteger,
+  promptTokens as hostPromptTokens,
+} from './common.js'
 
-/** A number that JSON may not be able to write. */
-const anyDouble = z.union([double, z.enum(['NaN', 'Infinity', '-Infinity', '-0'])])
+const textOfNumber: Readonly<Record<string, number>> = {
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  '-Infinity': Number.NEGATIVE_INFINITY,
+  '-0': -0,
+}
+
+/** In these files a number may also be a string, where JSON or who writes it has no text for the number. */
+function written<S extends z.ZodType<number>>(schema: S) {
+  return z.preprocess((value) => (typeof value === 'string' ? (textOfNumber[value] ?? value) : value), schema)
+}
+
+/** Any double, NaN and the infinities too. */
+const anyDouble = written(
+  plain(
+    z.custom<number>(
+      (value) => typeof value === 'number',
+      `expected a number, or one of ${Object.keys(textOfNumber).join(', ')} as a string`,
+    ),
+  ),
+)
+const position = written(blockPosition)
+const index = written(count)
+const promptTokens = written(hostPromptTokens)
+const blockSize = written(hostBlockSize)
+const rows = written(plainInteger(z.int().min(1)))
+const tolerance = anyDouble.refine((value) => value >= 0, 'expected a number >= 0')
 
 const taintMultiplier = z.strictObject({
   kind: z.literal('taint-multiplier'),
   ...caption,
   /** Of the preferred taints that the worker carries, in the order of the request. */
-  matchedWeights: z.array(double),
-  expect: double,
+  matchedWeights: z.array(anyDouble),
+  expect: anyDouble,
   tolerance,
 })
 
 const potentialDecodeBlocks = z.strictObject({
   kind: z.literal('potential-decode-blocks'),
   ...caption,
-  promptTokens: count,
+  promptTokens,
   blockSize,
-  activeDecodeBlocks: double,
-  additionalActiveBlocks: double,
-  trackedHashes: count,
-  expect: double,
+  activeDecodeBlocks: anyDouble,
+  additionalActiveBlocks: anyDouble,
+  trackedHashes: index,
+  expect: anyDouble,
 })
 
 const requestBlocks = z.strictObject({
   kind: z.literal('request-blocks'),
   ...caption,
-  promptTokens: count,
+  promptTokens,
   blockSize,
-  expect: count,
+  expect: anyDouble,
 })
 
 const rawCachedTokens = z.strictObject({
   kind: z.literal('raw-cached-tokens'),
   ...caption,
-  deviceOverlapBlocks: double,
-  hostOverlapBlocks: double,
-  diskOverlapBlocks: double,
+  deviceOverlapBlocks: anyDouble,
+  hostOverlapBlocks: anyDouble,
+  diskOverlapBlocks: anyDouble,
   blockSize,
-  expect: double,
+  expect: anyDouble,
 })
 
 const sharedHitsBeyond = z.strictObject({
   kind: z.literal('shared-hits-beyond'),
   ...caption,
-  ranges: z.array(z.tuple([count, count])),
-  position: count,
-  expect: count,
-  total: count,
+  ranges: z.array(z.tuple([position, position])),
+  position: index,
+  expect: anyDouble,
+  total: anyDouble,
 })
 
 const roundHalfAway = z.strictObject({
   kind: z.literal('round-half-away'),
   ...caption,
-  input: double,
-  expect: double,
+  input: anyDouble,
+  expect: anyDouble,
 })
 
 /** Rules of eligibility, in the order in which they are tested. */
@@ -92,10 +125,10 @@ const sumOfCosts = z.strictObject({
   ...caption,
   /** By scorer and row; `null` = not written. */
   contributions: z.array(z.array(anyDouble.nullable())),
-  count: z.int().min(1),
+  count: rows,
   expect: z.union([
-    z.strictObject({ totals: z.array(double).min(1) }),
-    z.strictObject({ error: z.literal('NonFiniteCost'), scorerIndex: count, row: count }),
+    z.strictObject({ totals: z.array(anyDouble).min(1) }),
+    z.strictObject({ error: z.literal('NonFiniteCost'), scorerIndex: index, row: index }),
   ]),
 })
 
@@ -104,7 +137,7 @@ const pickerRow = z.strictObject({
   ...caption,
   /** What the picker returns. */
   row: anyDouble,
-  count: z.int().min(1),
+  count: rows,
   expect: z.enum(['ok', 'InvalidPickerRow']),
 })
 

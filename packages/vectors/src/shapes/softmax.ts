@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { caption, count, double, tolerance } from './common.js'
+import { caption, count, double, plain, tolerance } from './common.js'
 
-const temperature = z.number().gt(0)
-const uniform = z.number().min(0).lt(1)
+const temperature = plain(z.number().gt(0))
+const uniform = plain(z.number().min(0).lt(1))
 
 const normalised = z.strictObject({
   kind: z.literal('normalised'),

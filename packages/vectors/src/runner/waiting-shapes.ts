@@ -1,0 +1,254 @@
+import { z } from 'zod'
+import { caption, count, double, role, tolerance, u64Text } from '../shapes/common.js'
+import { policyParametersLine } from '../shapes/rust-policies.js'
+
+// Outer fields of the shapes that nothing evaluates yet: which there are, which must be there, and what stands there. What is inside
+// lists and objects is not checked; the evaluator of a shape brings its whole schema.
+
+const list = z.array(z.unknown())
+const object = z.record(z.string(), z.unknown())
+const count1 = count.refine((value) => value >= 1, 'expected an integer >= 1')
+
+/** Fields of any case of a policy. */
+const policyCase = {
+  ...caption,
+  policy: z.string(),
+  role: z.enum([...role.options, 'conditional-decode']).optional(),
+  router: object.optional(),
+}
+const params = { params: object }
+const single = { request: object, rows: list.min(1), expect: object }
+const steps = { steps: list.min(1) }
+
+const singleCase = z.strictObject({ ...policyCase, ...params, ...single })
+const stepsCase = z.strictObject({ ...policyCase, ...params, ...steps })
+const eitherCase = z.union([singleCase, stepsCase])
+
+const jsewLabels = { label: z.string().optional(), plainDecode: z.boolean().optional() }
+const affinityTarget = { affinityTarget: object.nullable() }
+
+const classicCase = z.union([
+  z.strictObject({
+    ...policyCase,
+    params: object.optional(),
+    rows: list.min(1),
+    draws: list.optional(),
+    target: object.optional(),
+    requiredCacheHits: count.optional(),
+    expect: z.union([z.string(), object]),
+  }),
+  z.strictObject({
+    ...policyCase,
+    params: object.optional(),
+    seed: u64Text.optional(),
+    rows: list.optional(),
+    ...steps,
+  }),
+])
+
+const selectorCase = z.strictObject({
+  ...policyCase,
+  kind: z.literal('selector'),
+  params: object.optional(),
+  ...affinityTarget,
+  ...single,
+})
+
+/** By policy type, in the file of the policy and in `rust-policies` alike. */
+export const policyShapes: Readonly<Record<string, z.ZodType>> = {
+  'dynamo-two-tier-cost-fn': eitherCase,
+  chwbl: singleCase,
+  dualmap: stepsCase,
+  lmetric: eitherCase,
+  ramjet: eitherCase,
+  'llm-d-optimized-baseline': eitherCase,
+  'llm-d-precise-prefix': eitherCase,
+  'dynamo-jsew': z.union([
+    singleCase.extend({ ...jsewLabels, emaBefore: double.nullable() }),
+    stepsCase.extend(jsewLabels),
+  ]),
+  'sticky-session': stepsCase,
+  'dynamo-sticky-min-load': stepsCase.extend({ tableLimit: count1.optional() }),
+  'dynamo-soft-affinity-load-guard': singleCase.extend({ ...affinityTarget, request: object.optional() }),
+  'dynamo-subagent-group-affinity': stepsCase,
+  'learned-choice': z.union([
+    singleCase.extend({ params: object.optional(), sampling: object.optional() }),
+    stepsCase.extend({ params: object.optional() }),
+  ]),
+  'dynamo-round-robin': classicCase,
+  'dynamo-random': classicCase,
+  'dynamo-power-of-two-choices': classicCase,
+  'dynamo-least-loaded': classicCase,
+  'dynamo-direct': classicCase,
+  'dynamo-device-aware-weighted': classicCase,
+  thunderagent: selectorCase,
+}
+
+const classifierCase = z.strictObject({
+  ...policyCase,
+  kind: z.literal('classifier'),
+  ...params,
+  blockSize: count1.optional(),
+  ...steps,
+})
+
+/** The lines of `rust-policies` that have a `kind`, without `selector`. */
+export const rustPolicyKinds = z.discriminatedUnion('kind', [policyParametersLine, classifierCase])
+
+/** The lines of `thunderagent` that are not about its selector. */
+export const thunderAgentKinds = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('admission'), ...caption, ...params, ranks: list.min(1), ...steps }),
+  z.strictObject({
+    kind: z.literal('pause'),
+    ...caption,
+    ...params,
+    capacityTokens: count,
+    programs: list,
+    expect: object,
+  }),
+  z.strictObject({
+    kind: z.literal('greedy-resume'),
+    ...caption,
+    ...params,
+    room: list,
+    paused: list,
+    expect: object,
+  }),
+  z.strictObject({
+    kind: z.literal('decay-weight'),
+    ...caption,
+    idleSeconds: double,
+    tauSeconds: double,
+    expect: double,
+    tolerance,
+  }),
+  z.strictObject({
+    kind: z.literal('shared-prefix-budget'),
+    ...caption,
+    ...params,
+    inputTokens: list,
+    commonPrefixTokens: count,
+    growthTokens: count,
+    expect: object,
+  }),
+])
+
+const index = { ...caption, blockSize: count1, alphabet: list.optional(), ...steps }
+
+/** Lines of `rust-index`. */
+export const indexKinds = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('events'), ...index }),
+  z.strictObject({ kind: z.literal('approximate-lru'), ...index }),
+  z.strictObject({ kind: z.literal('approximate-ttl'), ...index, ttlMs: double }),
+])
+
+/** Lines of `rust-queue`. */
+export const queueKinds = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('policy-queue'),
+    ...caption,
+    workers: count,
+    classes: list.min(1),
+    ...steps,
+  }),
+  z.strictObject({
+    kind: z.literal('admission'),
+    ...caption,
+    blockSize: count1,
+    workers: list,
+    classes: list.min(1),
+    ...steps,
+  }),
+  z.strictObject({ kind: z.literal('class-resolution'), ...caption, yaml: z.string(), rows: list.min(1) }),
+  z.strictObject({
+    kind: z.literal('policy-file'),
+    ...caption,
+    name: z.string(),
+    yaml: z.string(),
+    accepted: z.boolean(),
+    ours: z.boolean().optional(),
+  }),
+])
+
+/** Lines of `rust-accounting`. */
+export const accountingLine = z.strictObject({
+  ...caption,
+  blockSize: count1,
+  expirySecs: double.nullable(),
+  workers: list,
+  ...steps,
+})
+
+const replay = {
+  kind: z.literal('scenario').optional(),
+  ...caption,
+  about: z.string(),
+  router: object,
+  trace: object,
+  concurrency: count1.optional(),
+  arrivalSpeedupRatio: double.optional(),
+  kvEventLagMs: double.optional(),
+  sla: object.optional(),
+  expect: object,
+}
+
+/** Lines of `rust-replay`. */
+export const replayLine = z.discriminatedUnion('topology', [
+  z.strictObject({ topology: z.literal('aggregated'), ...replay, workers: count1, engine: object }),
+  z.strictObject({
+    topology: z.literal('disaggregated'),
+    ...replay,
+    prefillWorkers: count1,
+    decodeWorkers: count1,
+    prefill: object,
+    decode: object,
+  }),
+])
+
+/** Lines of `service-sessions`. */
+export const serviceLine = z.strictObject({
+  ...caption,
+  about: z.string(),
+  service: z.enum(['selection', 'indexer', 'slots']),
+  config: object.optional(),
+  engines: object.optional(),
+  ...steps,
+})
+
+const described = { format: z.string(), conventions: object }
+
+/** `hashing.json`. */
+export const hashingDocument = z.strictObject({
+  ...described,
+  xxh3_default_secret_hex: z.string(),
+  xxh3_64: list,
+  request_seed: list,
+  cases: list,
+  long: list,
+  mm_identifier: list,
+  routing_tokens: list,
+  mm_ranges: list,
+  session_from_prefix: list,
+  signed: list,
+})
+
+/** `kv-events.json`. */
+export const kvEventsDocument = z.strictObject({
+  ...described,
+  payloads: list,
+  frames: list,
+  replay_socket: object,
+  sequence_scenarios: list,
+})
+
+/** `drr.json`. */
+export const drrDocument = z.strictObject({ ...described, scenarios: list })
+
+/** `rust-session.json`. */
+export const sessionDocument = z.strictObject({
+  ...described,
+  sessionFromPrefix: list,
+  conditionalDisagg: list,
+  busy: list,
+  sessionPrefixIndex: list,
+})
