@@ -4,6 +4,7 @@ import process from 'node:process'
 import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { endWithOutput } from './lib/output-errors.mjs'
 import { ROOT } from './lib/root.mjs'
 import { setUp } from './setup.mjs'
 
@@ -17,6 +18,7 @@ const PROGRAMS = {
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },
 }
 
+endWithOutput()
 const [name = '', ...args] = process.argv.slice(2)
 const program = PROGRAMS[name]
 if (program === undefined) {

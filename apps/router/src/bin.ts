@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import process from 'node:process'
 import { runCli } from './cli.js'
+import { endWithOutput } from './output-errors.js'
 import { processContext } from './process-context.js'
 
-await runCli(process.argv.slice(2), processContext('router explain'))
+endWithOutput()
+await runCli(process.argv.slice(2), processContext('router explain', process.cwd()))

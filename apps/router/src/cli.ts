@@ -1,3 +1,4 @@
+import { printableLines } from '@router/config'
 import { RouterError } from '@router/sdk'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext } from './command-context.js'
@@ -12,7 +13,7 @@ export async function runCli(args: readonly string[], context: CommandContext): 
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => context.write(text.trimEnd()),
-      writeErr: (text) => context.writeError(text.trimEnd()),
+      writeErr: (text) => context.writeError(printableLines(text.trimEnd())),
     })
     command.showHelpAfterError(`see ${context.invocation} --help`)
   }
@@ -22,7 +23,7 @@ export async function runCli(args: readonly string[], context: CommandContext): 
     if (error instanceof CommanderError) {
       context.exit(error.exitCode === 0 ? 0 : 2)
     } else if (RouterError.isInstance(error)) {
-      context.writeError(`${error.message}\n${context.colors.red('error')}: ${error.code}`)
+      context.writeError(`${printableLines(error.message)}\n${context.colors.red('error')}: ${error.code}`)
       context.exit(1)
     } else throw error
   }

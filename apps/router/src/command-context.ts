@@ -9,6 +9,8 @@ export interface CommandContext {
   readonly colors: ReturnType<typeof createColors>
   /** How the user started the command, for examples: `router explain` or `npm start --`. */
   readonly invocation: string
+  /** Absolute folder that relative paths start from: where the user stands. */
+  readonly folder: string
   /** u64. */
   readonly randomSeed: () => bigint
   readonly nowMs: () => number

@@ -8,6 +8,8 @@ export function renderJson({
   loaded,
   explanation,
   warnings,
+  notes,
+  writtenColumns,
 }: ExplainedSelection): string {
   const { error, ...rest } = explanation
   const { name, origin } = loaded.roles[role]
@@ -23,6 +25,8 @@ export function renderJson({
     }),
     warnings: [...loaded.warnings, ...warnings],
     notYetActive: loaded.notYetActive,
+    notes,
+    writtenColumns,
   }
   return JSON.stringify(
     document,

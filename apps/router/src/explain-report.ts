@@ -1,21 +1,28 @@
 import { relative } from 'node:path'
-import type { LoadedRouterPolicy } from '@router/config'
+import { type LoadedRouterPolicy, printable } from '@router/config'
 import type { RankExplanation, RouterWarning, SelectionExplanation } from '@router/core'
 import { type WorkerRank, type WorkerRole, requestBlocks } from '@router/sdk'
 import Table from 'cli-table3'
 import type { createColors } from 'picocolors'
+import { counted } from './fleet-notes.js'
 import type { Fleet, FleetRank } from './fleet-schema.js'
 import { ranksOf } from './fleet.js'
 
 /** One explained selection, with everything that the report shows of it. */
 export interface ExplainedSelection {
+  /** As the report names it. */
   readonly policyFile: string
+  /** As the report names it. */
   readonly fleetFile: string
   readonly fleet: Fleet
   readonly role: WorkerRole
   readonly loaded: LoadedRouterPolicy
   readonly explanation: SelectionExplanation
   readonly warnings: readonly RouterWarning[]
+  /** What is odd about the fleet. */
+  readonly notes: readonly string[]
+  /** Columns of the worker table that the policy wrote into, which none may. */
+  readonly writtenColumns: readonly string[]
 }
 
 type Colors = ReturnType<typeof createColors>
@@ -44,7 +51,9 @@ const borderless = Object.fromEntries(
 export function renderReport(selection: ExplainedSelection, colors: Colors): string {
   const { explanation, loaded, warnings } = selection
   const notes = [
-    ...loaded.warnings.map(({ message }) => message),
+    ...selection.notes,
+    // Those of unknown variables go to standard error.
+    ...loaded.warnings.filter(({ code }) => code !== 'unknown_variable').map(({ message }) => message),
     ...warnings.map(({ message, workerId, dpRank }) =>
       workerId === undefined ? message : `${message} (${workerId}.${dpRank})`,
     ),
@@ -56,13 +65,15 @@ export function renderReport(selection: ExplainedSelection, colors: Colors): str
     renderTable(selection, colors),
     '',
     ...choiceLines(explanation, colors),
-    ...(notes.length === 0 ? [] : ['', ...notes.map((note) => `${colors.yellow('note')}: ${note}`)]),
+    ...(notes.length === 0
+      ? []
+      : ['', ...notes.map((note) => `${colors.yellow('note')}: ${printable(note)}`)]),
   ].join('\n')
 }
 
-/** A path as short as it can be typed. */
-export function shortPath(path: string): string {
-  const short = relative(process.cwd(), path)
+/** An absolute path as short as it can be typed in a folder. */
+export function shortPath(path: string, folder: string): string {
+  const short = relative(folder, path)
   return short.startsWith('..') || short === '' ? path : short
 }
 
@@ -76,15 +87,21 @@ function headLines(
   const { origin } = loaded.roles[role]
   const source = policy.package === undefined ? '' : ` of ${policy.package}`
   const lines = [
-    ['fleet', `${shortPath(fleetFile)}: ${fleet.workers.length} workers, ${explanation.rows.length} ranks`],
-    ['request', `${tokens} prompt tokens = ${blocks} blocks of ${fleet.block_size}, role ${role}`],
+    [
+      'fleet',
+      `${fleetFile}: ${counted(fleet.workers.length, 'worker')}, ${counted(explanation.rows.length, 'rank')}`,
+    ],
+    [
+      'request',
+      `${counted(tokens, 'prompt token')} = ${counted(blocks, 'block')} of ${fleet.block_size}, role ${role}`,
+    ],
     [
       'policy',
       `'${policy.name}', type ${policy.type} ${policy.version}${source}, revision ${policy.revision}`,
     ],
-    ['named by', `${origin} (${shortPath(policyFile)})`],
+    ['named by', `${origin} (${policyFile})`],
   ]
-  return lines.map(([name, text]) => `${colors.bold(name!.padEnd(10))} ${text}`)
+  return lines.map(([name, text]) => `${colors.bold(name!.padEnd(10))} ${printable(text!)}`)
 }
 
 function renderTable({ fleet, explanation }: ExplainedSelection, colors: Colors): string {
@@ -101,7 +118,7 @@ function renderTable({ fleet, explanation }: ExplainedSelection, colors: Colors)
   const facts = ['requests', 'prefill\ntokens', 'decode\nblocks', 'KV\nblocks', 'cached\nblocks']
   const costs = [
     ...(hasTaints ? ['taint\nfactor'] : []),
-    ...scorers,
+    ...scorers.map(printable),
     ...Object.keys(keys).map((key) => `key:\n${key.replaceAll(/(?=[A-Z])/gu, '\n').toLowerCase()}`),
     'total',
   ]
@@ -162,7 +179,7 @@ function outcomeOf(
   colors: Colors,
 ): string {
   if (row.rejection !== undefined) return colors.dim(`${rejectionWords[row.rejection]} (${row.rejection})`)
-  if (row.filter !== undefined) return colors.dim(`filtered by ${row.filter}`)
+  if (row.filter !== undefined) return colors.dim(`filtered by ${printable(row.filter)}`)
   if (isChosen) return colors.green('chosen')
   return isTied ? 'tied' : ''
 }
@@ -172,16 +189,19 @@ function choiceLines(
   colors: Colors,
 ): string[] {
   if (error !== undefined || chosen === undefined)
-    return [`${colors.red('no rank')}   ${error?.code ?? ''}: ${error?.message ?? ''}`]
+    return [`${colors.red('no rank')}   ${error?.code ?? ''}: ${printable(error?.message ?? '')}`]
   const ties = tieSet.map(nameOf).join(', ')
   const lines = [
     ['tie set', tieSet.length === 1 ? `${ties} alone` : `${ties}: one of ${tieSet.length} equals`],
     ...(mode === undefined ? [] : [['mode', mode]]),
     ['margin', marginWords(margin, keys !== undefined)],
     ['chosen', `worker ${chosen.workerId}, rank ${chosen.dpRank}`],
-    ['would book', `${result!.requiredBlocks} blocks, ${result!.cachedTokens} tokens taken as cached`],
+    [
+      'would book',
+      `${counted(result!.requiredBlocks, 'block')}, ${counted(result!.cachedTokens, 'token')} taken as cached`,
+    ],
   ]
-  return lines.map(([name, text]) => `${colors.bold(name!.padEnd(10))} ${text}`)
+  return lines.map(([name, text]) => `${colors.bold(name!.padEnd(10))} ${printable(text!)}`)
 }
 
 function marginWords(margin: number | undefined, hasKeys: boolean): string {

@@ -4,13 +4,14 @@ import picocolors from 'picocolors'
 import type { CommandContext } from './command-context.js'
 
 /** The context of a real process. */
-export function processContext(invocation: string): CommandContext {
+export function processContext(invocation: string, folder: string): CommandContext {
   return {
     environment: process.env,
     write: (text) => process.stdout.write(`${text}\n`),
     writeError: (text) => process.stderr.write(`${text}\n`),
     colors: picocolors.createColors(picocolors.isColorSupported && process.stdout.isTTY),
     invocation,
+    folder,
     randomSeed: () => randomBytes(8).readBigUInt64LE(),
     nowMs: () => performance.now(),
     exit: (code) => {

@@ -1,12 +1,14 @@
-import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { RouterDefaults } from '@router/sdk'
 import { describe, expect, test, vi } from 'vitest'
-// The example needs policies, which @router/config has none of.
-import readme from '../../../packages/config/README.md?raw'
-import example from './fixtures/load-config.js?raw'
+
+const textOf = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
+// The example needs policies, and @router/config has none.
+const readme = textOf('../../../packages/config/README.md')
+const example = textOf('fixtures/load-config.js')
 
 interface Example {
   readonly load: (path: string) => Promise<{

@@ -22,6 +22,7 @@ export async function run(args: readonly string[], environment: Record<string, s
     writeError: (text) => errors.push(text),
     colors: picocolors.createColors(false),
     invocation: 'router explain',
+    folder: process.cwd(),
     randomSeed: () => 1n,
     nowMs: () => 0,
     exit: (code) => {

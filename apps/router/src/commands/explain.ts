@@ -1,13 +1,24 @@
-import { type FlagTexts, type SettingDefinition, loadRouterPolicy, selectionSettings } from '@router/config'
-import { type RouterWarning, createSelector } from '@router/core'
-import { type WorkerRole, workerRoles } from '@router/sdk'
+import { resolve } from 'node:path'
+import {
+  type FlagTexts,
+  type LoadedRouterPolicy,
+  type SettingDefinition,
+  explainBuildFailure,
+  loadRouterPolicy,
+  printable,
+  selectionSettings,
+} from '@router/config'
+import { type Selector, type SelectorOptions, type RouterWarning, createSelector } from '@router/core'
+import { CatalogError, type ResolvedPolicy, type WorkerRole, workerRoles } from '@router/sdk'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { shippedCatalog } from '../catalog.js'
 import type { CommandContext } from '../command-context.js'
 import { exampleFleet, examplePolicy } from '../example.js'
 import { renderJson } from '../explain-json.js'
 import { type ExplainedSelection, renderReport, shortPath } from '../explain-report.js'
+import { fleetNotes } from '../fleet-notes.js'
 import { readFleet, requestOf, tableOf } from '../fleet.js'
+import { writtenColumns } from '../written-columns.js'
 
 interface ExplainOptions {
   readonly policyConfig?: string
@@ -25,7 +36,7 @@ const passedOn: readonly SettingDefinition[] = Object.values(selectionSettings).
 
 /** `router explain`: one selection of a fleet file, taken apart. */
 export function explainCommand(context: CommandContext): Command {
-  const { invocation } = context
+  const { invocation, folder } = context
   const command = new Command('explain')
     .description(
       'take one selection apart: why each rank was rejected, or what it cost, and how the choice follows',
@@ -33,8 +44,14 @@ export function explainCommand(context: CommandContext): Command {
     .option(
       '--policy-config <file>',
       `router-policy file; else ROUTER_POLICY_CONFIG or DYN_ROUTER_POLICY_CONFIG, else the example`,
+      parsePath,
     )
-    .option('--fleet <file>', 'workers with their load and cache, and the request', shortPath(exampleFleet))
+    .option(
+      '--fleet <file>',
+      'workers with their load and cache, and the request',
+      parsePath,
+      shortPath(exampleFleet, folder),
+    )
     .addOption(
       new Option('--role <role>', 'role that selects; else the one of the fleet file').choices(workerRoles),
     )
@@ -49,38 +66,65 @@ export function explainCommand(context: CommandContext): Command {
   })
 }
 
-async function explain(
-  options: ExplainOptions,
-  { environment, write, colors, invocation, randomSeed, nowMs }: CommandContext,
-): Promise<number> {
-  const { policyConfig, fleet: fleetFile, json = false } = options
+async function explain(options: ExplainOptions, context: CommandContext): Promise<number> {
+  const { environment, write, writeError, colors, folder, randomSeed, nowMs } = context
+  const { policyConfig, json = false } = options
   const hasFile = policyConfig !== undefined || namesPolicyFile(environment)
   const loaded = await loadRouterPolicy({
     catalog: shippedCatalog(),
     ...(policyConfig !== undefined && { path: policyConfig }),
-    ...(!hasFile && { path: shortPath(examplePolicy) }),
+    ...(!hasFile && { path: shortPath(examplePolicy, folder) }),
+    folder,
     flags: flagsOf(options),
     environment,
   })
-  const fleet = await readFleet(fleetFile, shortPath(fleetFile))
+  for (const { code, message } of loaded.warnings) {
+    if (code === 'unknown_variable') writeError(`${colors.yellow('warning')}: ${message}`)
+  }
+  const fleetPath = resolve(folder, options.fleet)
+  const fleetFile = shortPath(fleetPath, folder)
+  const fleet = await readFleet(fleetPath, fleetFile)
   const role = options.role ?? fleet.role ?? 'aggregated'
   const warnings: RouterWarning[] = []
   let seed = options.seed ?? randomSeed()
-  const selector = createSelector({
+  const policy = loaded.bundle.roles[role]!
+  const place = { policy, role, routerDefaults: loaded.routerDefaults, nowMs }
+  const selector = build(loaded, policy, {
+    ...place,
     table: tableOf(fleet, loaded.routerDefaults),
-    policy: loaded.bundle.roles[role]!,
-    role,
-    routerDefaults: loaded.routerDefaults,
     entropy: () => seed++,
-    nowMs,
     onWarning: (warning) => warnings.push(warning),
+    checkViews: true,
   })
   const explanation = selector.explain(requestOf(fleet))
   selector.dispose()
-  const policyFile = loaded.policyFile?.file ?? ''
-  const selection: ExplainedSelection = { policyFile, fleetFile, fleet, role, loaded, explanation, warnings }
-  write(json ? renderJson(selection) : `${renderReport(selection, colors)}\n\n${nextSteps(invocation, role)}`)
-  return explanation.error === undefined ? 0 : 1
+  const selection: ExplainedSelection = {
+    policyFile: shortPath(resolve(folder, loaded.policyFile!.file), folder),
+    fleetFile,
+    fleet,
+    role,
+    loaded,
+    explanation,
+    warnings,
+    notes: fleetNotes(fleet),
+    writtenColumns: writtenColumns(fleet, loaded.routerDefaults, place),
+  }
+  write(json ? renderJson(selection) : `${renderReport(selection, colors)}\n\n${nextSteps(context, role)}`)
+  const written = selection.writtenColumns.join(', ')
+  if (written !== '') {
+    const subject = `policy '${policy.name}', type ${policy.definition.type}`
+    const what = `writes into ${written}: columns of the worker table, which a policy may only read`
+    writeError(`${colors.red('error')}: ${printable(`${subject}, ${what}`)}`)
+  }
+  return explanation.error === undefined && written === '' ? 0 : 1
+}
+
+function build(loaded: LoadedRouterPolicy, policy: ResolvedPolicy, options: SelectorOptions): Selector {
+  try {
+    return createSelector(options)
+  } catch (error) {
+    throw CatalogError.isInstance(error) ? explainBuildFailure(loaded, policy, error) : error
+  }
 }
 
 function namesPolicyFile(environment: CommandContext['environment']): boolean {
@@ -95,6 +139,11 @@ function flagsOf(options: ExplainOptions): FlagTexts {
 
 function camelCase(flag: string): string {
   return flag.replaceAll(/-([a-z])/gu, (_, letter: string) => letter.toUpperCase())
+}
+
+function parsePath(text: string): string {
+  if (text.trim() !== '') return text
+  throw new InvalidArgumentError('Accepted: the path of a file.')
 }
 
 function parseSeed(text: string): bigint {
@@ -114,7 +163,7 @@ Examples:
 Exit code: 0 a rank was chosen, 1 none was or a file is wrong, 2 wrong use.`
 }
 
-function nextSteps(invocation: string, role: WorkerRole): string {
+function nextSteps({ invocation, folder }: CommandContext, role: WorkerRole): string {
   const other = role === 'decode' ? 'aggregated' : 'decode'
   const lines = [
     [`${invocation} --role ${other}`, `the same moment, decided by the policy of ${other}`],
@@ -125,7 +174,7 @@ function nextSteps(invocation: string, role: WorkerRole): string {
     ],
     [
       `${invocation} --policy-config FILE --fleet FILE`,
-      `your own: copy ${shortPath(examplePolicy)} and fleet.yaml beside it`,
+      `your own: copy ${shortPath(examplePolicy, folder)} and fleet.yaml beside it`,
     ],
   ]
   const width = Math.max(...lines.map(([text]) => text!.length))
