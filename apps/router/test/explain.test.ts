@@ -148,6 +148,19 @@ describe('other fleets', () => {
     expect(cellsOf(away.output, '101.1').at(-1)).toContain('worker is not available')
   })
 
+  test('of one worker, and more blocks cached than the request has', async () => {
+    const fleet = (ranks: string) =>
+      fileWith(`block_size: 16\nrequest: {prompt_tokens: 16}\nworkers: [{worker_id: 1, ranks: [${ranks}]}]\n`)
+    const { output } = await explain('--fleet', fleet('{overlap: {device: 1, host: 1}}'))
+    expect(output).toContain(': 1 worker, 1 rank\n')
+    expect(output).toContain('16 prompt tokens = 1 block of 16')
+    expect(output).toContain('note: overlap of 1.0: more blocks than the 1 that the request has')
+    const several = await explain('--fleet', fleet('{overlap: {device: 2}}, {overlap: {disk: 2}}'))
+    expect(several.output).toContain('note: overlap of 1.0 and 1 other rank: more blocks')
+    const exact = await explain('--fleet', fleet('{overlap: {device: 1}}'))
+    expect(exact.output).not.toContain('note')
+  })
+
   test('unknown load, unknown cache, slow tiers, shared hits and ranks that start above 0', async () => {
     const fleet = fileWith(`block_size: 16
 request: {prompt_tokens: 160, shared_hits: [[0, 4], [6, 8]]}

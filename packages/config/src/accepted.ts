@@ -60,7 +60,7 @@ export function explainFault(
           words.filter((word) => typeof word === 'string'),
         )
       : undefined
-  const subject = key === undefined ? showPath(path) : `key ${showValue(key)} in ${where}`
+  const subject = typeof key !== 'string' ? showPath(path) : `key ${showValue(key)} in ${where}`
   return {
     path,
     message: `${subject} cannot be ${showValue(value)}${accepted !== '' && wordsOfZod.test(fault.message) ? '' : `: ${fault.message}`}`,
