@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PolicyCatalog, workerRoles } from '@router/sdk'
+import { PolicyCatalog, nonNegative, workerRoles } from '@router/sdk'
 import { describe, expect, test } from 'vitest'
-import { createPolicyCatalog, loadRouterPolicy } from '../src/index.js'
+import { createPolicyCatalog, inputSchemaOf, loadRouterPolicy } from '../src/index.js'
 import { catalog, plain, refusal, weighted } from './support.js'
 
 const load = (text: string, with_ = catalog()) =>
@@ -218,4 +218,15 @@ describe('reading the file', () => {
     expect(issues).toMatchObject([{ file: path, line: 2, column: 3 }])
     rmSync(folder, { recursive: true, force: true })
   })
+})
+
+test('an integer above 2^53 is the nearest double where a parameter is a number', async () => {
+  const { bundle } = await loadRouterPolicy({
+    catalog: catalog(),
+    text: 'worker_selection: {aggregated: a, instances: [{name: a, type: weighted, parameters: {prefill_load_scale: 9007199254740993}}]}',
+  })
+  expect(bundle.roles.aggregated?.parameters).toMatchObject({ prefill_load_scale: 9007199254740992 })
+  const { properties } = inputSchemaOf(weighted().parameters)
+  expect(properties?.['prefill_load_scale']).toEqual({ type: 'number', minimum: 0, default: 1 })
+  expect(inputSchemaOf(nonNegative())).toMatchObject({ type: 'number', minimum: 0 })
 })
