@@ -163,8 +163,12 @@ export class PolicyCatalog {
   #resolver(config: WorkerSelectionConfig) {
     const instances = config.instances ?? []
     const resolved = new Map<number, ResolvedPolicy>()
+    const firstOf = new Map<string, number>()
+    for (const [index, { name }] of instances.entries()) if (!firstOf.has(name)) firstOf.set(name, index)
     const instance = (index: number): ResolvedPolicy => {
-      const known = resolved.get(index) ?? this.#resolveInstance(instances, index, config.allowAlpha === true)
+      const isRepeated = firstOf.get(instances[index]!.name) !== index
+      const known =
+        resolved.get(index) ?? this.#resolveInstance(instances, index, isRepeated, config.allowAlpha === true)
       resolved.set(index, known)
       return known
     }
@@ -172,8 +176,8 @@ export class PolicyCatalog {
     const role = (name: WorkerRole): ResolvedPolicy => {
       const selected = config[name]
       if (!isCustom(selected)) return (builtIn ??= this.#builtIn(name))
-      const index = instances.findIndex((candidate) => candidate.name === selected)
-      if (index === -1) throw unknownInstance(selected, name, instances)
+      const index = firstOf.get(selected)
+      if (index === undefined) throw unknownInstance(selected, name, instances)
       return instance(index)
     }
     return { instance, role }
@@ -195,6 +199,7 @@ export class PolicyCatalog {
   #resolveInstance(
     instances: readonly PolicyInstanceConfig[],
     index: number,
+    isRepeated: boolean,
     allowAlpha: boolean,
   ): ResolvedPolicy {
     const {
@@ -205,7 +210,7 @@ export class PolicyCatalog {
       package: specifier,
       parameters: written,
     } = instances[index]!
-    checkInstanceName(instances, index)
+    checkInstanceName(name, index, isRepeated)
     const definition = this.#policies.find(type, specifier, version, this.#selectVersion)
     if (definition.stability === 'alpha' && !allowAlpha) {
       const message = `instance ${name}: type ${type} is alpha; set worker_selection.allow_alpha: true to use it`
@@ -241,8 +246,7 @@ function isCustom(name: string | undefined): name is string {
   return name !== undefined && name !== 'default'
 }
 
-function checkInstanceName(instances: readonly PolicyInstanceConfig[], index: number): void {
-  const { name } = instances[index]!
+function checkInstanceName(name: string, index: number, isRepeated: boolean): void {
   const fault = (message: string, accepted: string): ConfigError => {
     const code = 'ROUTER_CONFIG_INVALID'
     return new ConfigError(code, message, [
@@ -254,7 +258,7 @@ function checkInstanceName(instances: readonly PolicyInstanceConfig[], index: nu
   }
   if (name === 'default')
     throw fault(`instance name 'default' is reserved for the built-in policy`, 'any other name')
-  if (instances.findIndex((other) => other.name === name) !== index) {
+  if (isRepeated) {
     throw fault(`instance name '${name}' is used twice`, 'a name of its own')
   }
 }
