@@ -1,4 +1,8 @@
 import process from 'node:process'
 import { runCommand } from './command.js'
 
-process.exitCode = runCommand(process.argv.slice(2), (line) => process.stdout.write(`${line}\n`))
+process.exitCode = runCommand(
+  process.argv.slice(2),
+  (line) => process.stdout.write(`${line}\n`),
+  (line) => process.stderr.write(`${line}\n`),
+)

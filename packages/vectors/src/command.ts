@@ -17,21 +17,28 @@ Examples:
 
 Prints one line a file, the first five mismatches below it, and last the sum. A case is one line of a file; it passes when every
 value in it matches. Exit code 1: a mismatch, a line that is not JSON, an unknown shape or field, a file that is empty, missing or
-unreadable. Exit code 2: an unknown option.`
+unreadable. Exit code 2: an unknown option, or paths beside --list.`
 
-/** Runs the command and returns its exit code. `print` gets one line at a time. */
-export function runCommand(args: readonly string[], print: (line: string) => void): number {
+/** Runs the command and returns its exit code. `print` gets one line at a time, `complain` what is wrong with the arguments. */
+export function runCommand(
+  args: readonly string[],
+  print: (line: string) => void,
+  complain: (line: string) => void,
+): number {
   let exitCode = 0
-  const write = (text: string): void => print(text.replace(/\n$/, ''))
   const program = new Command('vectors')
     .description('Evaluates files of recorded and computed cases with the code of this repository.')
     .argument('[paths...]', 'files and folders; without any, the carried files')
     .option('--list', 'list the kinds of files, and who evaluates them')
     .addHelpText('after', examples)
     .exitOverride()
-    .configureOutput({ writeOut: write, writeErr: write })
+    .configureOutput({
+      writeOut: (text) => print(text.replace(/\n$/, '')),
+      writeErr: (text) => complain(text.replace(/\n$/, '')),
+    })
     .action((paths: readonly string[], { list }: { readonly list?: boolean }) => {
       if (list === true) {
+        if (paths.length > 0) program.error(`error: --list takes no paths, got '${paths.join("', '")}'`)
         for (const { name, covers } of [...families, ...waitingDocuments]) print(`${name}: ${covers}`)
         return
       }

@@ -8,10 +8,15 @@ import { dataFolder } from '../src/data.js'
 const folder = mkdtempSync(join(tmpdir(), 'vectors-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-function run(...args: readonly string[]): { code: number; lines: string[] } {
+function run(...args: readonly string[]): { code: number; lines: string[]; complaints: string[] } {
   const lines: string[] = []
-  const code = runCommand(args, (line) => lines.push(...line.split('\n')))
-  return { code, lines }
+  const complaints: string[] = []
+  const code = runCommand(
+    args,
+    (line) => lines.push(...line.split('\n')),
+    (line) => complaints.push(line),
+  )
+  return { code, lines, complaints }
 }
 
 describe('the command', () => {
@@ -76,6 +81,14 @@ describe('the command', () => {
     expect(lines).toContain('drr: nothing yet: needs the queue of @router/core')
     expect(run('--help').lines.join('\n')).toContain('npm run vectors -- my-cases.jsonl.gz')
     expect(run('--help').code).toBe(0)
-    expect(run('--unknown').code).toBe(2)
+  })
+
+  test.each([
+    [['--unknown'], /--unknown/],
+    [['--list', 'rng.jsonl'], /'rng\.jsonl'/],
+  ])('%j is a usage error: exit code 2, a text beside the output', (args, text) => {
+    const { code, lines, complaints } = run(...args)
+    expect({ code, lines }).toEqual({ code: 2, lines: [] })
+    expect(complaints.join('\n')).toMatch(text)
   })
 })

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { listLimit } from '../shapes/common.js'
 import type { Checks } from './checks.js'
 import type { RunState } from './run-state.js'
 
@@ -69,9 +70,22 @@ export function defineFamily<S extends z.ZodType>(source: FamilySource<S>): Vect
 
 /** A line as its schema reads it. Throws `ShapeError`. */
 export function parseLine<S extends z.ZodType>(schema: S, line: RawLine): z.output<S> {
+  refuseLongLists(line, '')
   const parsed = schema.safeParse(line)
   if (!parsed.success) throw new ShapeError(describeIssues(parsed.error.issues, line))
   return parsed.data
+}
+
+/** A schema would first look at every entry, and say what is wrong with each. */
+function refuseLongLists(value: unknown, path: string): void {
+  if (typeof value !== 'object' || value === null) return
+  const entries = Array.isArray(value) ? value : Object.values(value)
+  if (entries.length > listLimit) {
+    const what = path === '' ? 'the line' : path
+    throw new ShapeError([`${what}: expected at most ${listLimit} entries, got ${entries.length}`])
+  }
+  for (const [key, inner] of Object.entries(value))
+    refuseLongLists(inner, path === '' ? key : `${path}.${key}`)
 }
 
 const printedIssues = 4

@@ -1,9 +1,8 @@
-import { realpathSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Checks, type Mismatch } from './checks.js'
 import { families } from './families.js'
 import { type NotCovered, type RawLine, ShapeError, type VectorFamily } from './family.js'
-import { type FoundFile, type ParsedLine, findFiles, readContent } from './files.js'
+import { ContentError, type FoundFile, type ParsedLine, findFiles, readContent } from './files.js'
 import { checkGoldenDigests } from './golden-digests.js'
 import { RunState } from './run-state.js'
 import { waitingDocuments } from './uncovered.js'
@@ -43,9 +42,8 @@ export function runVectors(paths: readonly string[]): FileReport[] {
     if (files.length === 0)
       reports.push(faulty(path, 'no such file, or a folder without .jsonl or .json files'))
     for (const file of files) {
-      const real = realpathSync(file.path)
-      if (seen.has(real)) continue
-      seen.add(real)
+      if (seen.has(file.realPath)) continue
+      seen.add(file.realPath)
       const baseName = basename(file.path)
       const isUnique = baseNames.indexOf(baseName) === baseNames.lastIndexOf(baseName)
       reports.push({ ...runFile(file, state), name: isUnique ? baseName : file.path })
@@ -69,13 +67,15 @@ export function runLines(
 }
 
 function runFile(file: FoundFile, state: RunState): FileReport {
+  if (file.fault !== undefined) return faulty(file.baseName, file.fault)
   try {
     const content = readContent(file.path)
     return content.kind === 'lines'
       ? runLines(file.baseName, content.lines, state)
       : runDocument(file, content.document)
   } catch (error) {
-    return faulty(file.baseName, `cannot be read: ${(error as Error).message}`)
+    const { message } = error as Error
+    return faulty(file.baseName, error instanceof ContentError ? message : `cannot be read: ${message}`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, double, request, row, rowName, tolerance } from './common.js'
+import { caption, double, request, rowName, rows, tolerance } from './common.js'
 import { defaultParameters } from './default-family.js'
 
 /** A line of `default-cost.jsonl`: costs and ties of one policy of the default family over given rows. */
@@ -17,7 +17,7 @@ export const defaultCostLine = z
     reservesRuntimeInputs: z.boolean().optional(),
     request,
     /** In canonical order unless the note says otherwise. */
-    rows: z.array(row).min(1),
+    rows,
     expect: z.strictObject({
       /** One per row. */
       costs: z.array(double).min(1),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, double, request, row, rowName, u64Parameter } from './common.js'
+import { caption, double, request, rowName, rows, u64Parameter } from './common.js'
 
 /** A line of `kv-capacity-aware.jsonl`: which rows a request may be placed on, and which of them tie. */
 export const kvCapacityAwareLine = z.strictObject({
@@ -17,7 +17,7 @@ export const kvCapacityAwareLine = z.strictObject({
     seed: u64Parameter.optional(),
   }),
   request,
-  rows: z.array(row).min(1),
+  rows,
   expect: z.strictObject({
     /** Every acceptable row, in canonical order. */
     tieSet: z.array(rowName).min(1),

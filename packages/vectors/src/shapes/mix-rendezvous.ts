@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, count, u64Text } from './common.js'
+import { caption, u32, u64Text } from './common.js'
 
 const mix = z.strictObject({ kind: z.literal('mix'), ...caption, input: u64Text, output: u64Text })
 
@@ -8,7 +8,7 @@ const rendezvous = z.strictObject({
   ...caption,
   key: u64Text,
   seed: u64Text,
-  dpRank: count,
+  dpRank: u32,
   workerIds: z.array(u64Text).min(1),
   /** One per worker, in the order of `workerIds`. */
   weights: z.array(u64Text).min(1),
@@ -19,7 +19,7 @@ const order = z.strictObject({
   ...caption,
   key: u64Text,
   seed: u64Text,
-  dpRank: count,
+  dpRank: u32,
   /** By descending weight. */
   workerIds: z.array(u64Text).min(1),
 })

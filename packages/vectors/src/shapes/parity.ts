@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, count, double, plain, promptTokens, rowName, u64Text } from './common.js'
+import { caption, count, double, listLimit, plain, promptTokens, rowName, u64Text } from './common.js'
 
 /** Selections of one cell, from one stream. */
 export const picksPerCell = 64
@@ -46,7 +46,10 @@ const pinPattern = z.strictObject({
   kind: z.literal('pin-pattern'),
   ...caption,
   /** Workers of the fixture, two ranks each. */
-  workers: z.int().min(1),
+  workers: z
+    .int()
+    .min(1)
+    .max(listLimit / 2),
   promptTokens,
   role: z.enum(['prefill', 'aggregated']),
   temperature,

@@ -25,7 +25,7 @@ const belowU64 = z.strictObject({
   ...caption,
   seed: u64Text,
   /** A bound above 2^53, so that some outputs are thrown away. */
-  n: u64Text,
+  n: u64Text.refine((text) => text !== '0', 'expected a bound >= 1'),
   values: z.array(u64Text).min(1),
   drawsUsed: count,
 })

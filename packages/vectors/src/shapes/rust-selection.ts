@@ -4,6 +4,9 @@ import {
   caption,
   count,
   double,
+  dpRank,
+  listLimit,
+  plainInteger,
   promptTokens,
   role,
   rowName,
@@ -17,19 +20,40 @@ import { rejectionReason } from './selection.js'
 const workerIds = z.array(u64Text).nullable()
 
 /** `[workerId, dpRank, device, host, disk, estimateBlocks, estimateTokens, activePrefillTokens, activeDecodeBlocks, additionalActiveBlocks, activeRequests]`. */
-const recordedRow = z.tuple([
-  u64Text,
-  count,
-  double,
-  double,
-  double,
-  double,
-  double,
-  double.nullable(),
-  double.nullable(),
-  double.nullable(),
-  double.nullable(),
-])
+const recordedRow = z
+  .tuple([
+    u64Text,
+    dpRank,
+    double,
+    double,
+    double,
+    double,
+    double,
+    double.nullable(),
+    double.nullable(),
+    double.nullable(),
+    double.nullable(),
+  ])
+  .refine(
+    ([, , , , , , , ...load]) => load.every((value) => value === null) || !load.includes(null),
+    'expected the last four values to be null together',
+  )
+
+/** `[workerId, first rank, ranks, taints]`. */
+const recordedWorker = z
+  .tuple([u64Text, dpRank, plainInteger(z.int().min(0).max(listLimit)), z.array(z.string())])
+  .refine(([, first, ranks]) => first + ranks <= 0xffff_ffff, 'expected every rank within u32')
+
+const recordedWorkers = z
+  .array(recordedWorker)
+  .refine((all) => new Set(all.map(([id]) => id)).size === all.length, 'expected each worker once')
+  .refine(
+    (all) => all.reduce((sum, [, , ranks]) => sum + ranks, 0) <= listLimit,
+    `expected at most ${listLimit} ranks`,
+  )
+
+/** The host keeps weights as 32-bit floats. */
+const taintWeight = double.refine((weight) => Number.isFinite(Math.fround(weight)), 'expected a 32-bit float')
 
 const picked = z.strictObject({
   /** Rows, in canonical order. */
@@ -80,7 +104,7 @@ export const rustSelectionLine = z.strictObject({
   params: defaultParameters,
   seed: u64Text,
   /** Selections in a row from one stream. */
-  selections: z.int().min(1),
+  selections: z.int().min(1).max(listLimit),
   request: z.strictObject({
     promptTokens,
     blockSize,
@@ -96,9 +120,9 @@ export const rustSelectionLine = z.strictObject({
     availableWorkerIds: workerIds,
     overloadedWorkerIds: workerIds,
     pinnedWorker: rowName.nullable(),
-    affinityTarget: z.strictObject({ workerId: u64Text, dpRank: count.nullable() }).nullable(),
+    affinityTarget: z.strictObject({ workerId: u64Text, dpRank: dpRank.nullable() }).nullable(),
     requiredTaints: z.array(z.string()),
-    preferredTaints: z.array(z.tuple([z.string(), double])),
+    preferredTaints: z.array(z.tuple([z.string(), taintWeight])),
   }),
   /** Per-request overrides, which the default policy ignores. */
   overrides: z
@@ -111,8 +135,7 @@ export const rustSelectionLine = z.strictObject({
       track_prefill_tokens: z.boolean().optional(),
     })
     .optional(),
-  /** `[workerId, first rank, ranks, taints]`. */
-  workers: z.array(z.tuple([u64Text, count, count, z.array(z.string())])),
+  workers: recordedWorkers,
   /** May name ranks that no worker has; a rank without a row has no overlap and no projection. */
   rows: z.array(recordedRow),
   expect: z.union([picked, costError, workerError]),

@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import {
   blockSize as hostBlockSize,
+  areDisjoint,
   blockPosition,
   caption,
   count,
+  disjointExpected,
+  listLimit,
   plain,
   plainInteger,
   promptTokens as hostPromptTokens,
@@ -34,7 +37,7 @@ const position = written(blockPosition)
 const index = written(count)
 const promptTokens = written(hostPromptTokens)
 const blockSize = written(hostBlockSize)
-const rows = written(plainInteger(z.int().min(1)))
+const rows = written(plainInteger(z.int().min(1).max(listLimit)))
 const tolerance = anyDouble.refine((value) => value >= 0, 'expected a number >= 0')
 
 const taintMultiplier = z.strictObject({
@@ -78,7 +81,7 @@ const rawCachedTokens = z.strictObject({
 const sharedHitsBeyond = z.strictObject({
   kind: z.literal('shared-hits-beyond'),
   ...caption,
-  ranges: z.array(z.tuple([position, position])),
+  ranges: z.array(z.tuple([position, position])).refine(areDisjoint, disjointExpected),
   position: index,
   expect: anyDouble,
   total: anyDouble,
