@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
-import { openSync, writeFileSync } from 'node:fs'
+import { openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error -- plain JavaScript, which this package does not type-check
 import { bundleSources } from '../../../packages/tooling/src/source-bundle.js'
 import { exampleFleet, examplePolicy } from '../src/example.js'
@@ -49,6 +49,8 @@ const programs: [string, string[]][] = [
 beforeAll(async () => {
   await bundleSources({ entry: join(root, 'apps', 'router', 'src', 'bin.ts'), outfile: binary })
 })
+
+afterAll(() => rmSync(binary))
 
 describe.each(programs)('the standard output of %s', (_what, args) => {
   test('may close: a silent end', async () => {
