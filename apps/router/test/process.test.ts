@@ -50,7 +50,7 @@ beforeAll(async () => {
   await bundleSources({ entry: join(root, 'apps', 'router', 'src', 'bin.ts'), outfile: binary })
 })
 
-afterAll(() => rmSync(binary))
+afterAll(() => [binary, `${binary}.map`].forEach((path) => rmSync(path, { force: true })))
 
 describe.each(programs)('the standard output of %s', (_what, args) => {
   test('may close: a silent end', async () => {
