@@ -81,7 +81,7 @@ export class ContentError extends Error {
 }
 
 // Far beyond any case, and read in a second.
-const longestText = 4_194_304
+const longestText = 16_777_216
 
 /**
  * Reads a file, decompressing it when it is gzipped. Throws when it cannot be read, decompressed or decoded, and on a `.json` file

@@ -8,7 +8,7 @@ const u64Limit = 1n << 64n
 const largestRank = 0xffff_fffe
 
 /** Entries of one list, ranks of one case, selections of one case: at most so many. */
-export const listLimit = 4096
+export const listLimit = 65_536
 
 function isU64Text(text: string): boolean {
   return text.length <= 20 && /^(?:0|[1-9]\d*)$/.test(text) && BigInt(text) < u64Limit
@@ -72,7 +72,7 @@ export const role = z.enum(['aggregated', 'prefill', 'decode', 'encode'])
 export const u32 = plainInteger(z.int().min(0).max(0xffff_ffff))
 
 /** Position of a block in a request. */
-export const blockPosition = u32
+export const blockPosition = plainInteger(z.int().min(0).max(0xffff_ffff))
 
 /** A data-parallel rank: a u32, without the largest. */
 export const dpRank = plainInteger(z.int().min(0).max(largestRank))

@@ -41,7 +41,7 @@ const recordedRow = z
 
 /** `[workerId, first rank, ranks, taints]`. */
 const recordedWorker = z
-  .tuple([u64Text, dpRank, plainInteger(z.int().min(0).max(listLimit)), z.array(z.string())])
+  .tuple([u64Text, dpRank, plainInteger(z.int().min(0).max(4096)), z.array(z.string())])
   .refine(([, first, ranks]) => first + ranks <= 0xffff_ffff, 'expected every rank within u32')
 
 const recordedWorkers = z
