@@ -3,9 +3,9 @@ import { openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 // @ts-expect-error -- plain JavaScript, which this package does not type-check
-import { bundleSources } from '../../../packages/tooling/src/source-bundle.js'
+import { bundleSources } from '@router/tooling/source-bundle'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleFleet, examplePolicy } from '../src/example.js'
 import { fileWith } from './support.js'
 
