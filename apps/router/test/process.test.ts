@@ -3,7 +3,6 @@ import { openSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
-// @ts-expect-error -- plain JavaScript, which this package does not type-check
 import { bundleSources } from '@router/tooling/source-bundle'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exampleFleet, examplePolicy } from '../src/example.js'
