@@ -15,9 +15,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 async function run(...args: string[]): Promise<{ exitCode: number; output: string }> {
   const printed: string[] = []
+  const progress: string[] = []
   const exitCode = await runCommand(args, {
     print: (text) => printed.push(text),
-    progress: { isTTY: false, write: () => expect.unreachable('progress without a terminal') },
+    progress: { isTTY: false, write: (text) => progress.push(text) },
     folder,
     launchProcesses: async () => ({ p50Ns: 100, p99Ns: 200, bytes: 0 }),
   })
@@ -98,5 +99,14 @@ describe('Progress', () => {
     progress.show('a long piece of work')
     progress.clear()
     expect(written).toEqual(['\r\u001B[Ka long pie', '\r\u001B[K'])
+  })
+
+  it('is a line for each place elsewhere', () => {
+    const written: string[] = []
+    const progress = new Progress({ write: (text) => written.push(text) })
+    for (const text of ['1/2 floor: round 1', '1/2 floor: round 2', '2/2 policy: round 1'])
+      progress.show(text)
+    progress.clear()
+    expect(written).toEqual(['1/2 floor\n', '2/2 policy\n'])
   })
 })
