@@ -11,7 +11,7 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**', '**/fixtures/**'],
     passWithNoTests: true,
     maxWorkers: '100%',
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     typecheck: {
       enabled: true,
       include: ['**/{src,test}/**/*.test-d.ts'],

@@ -99,11 +99,9 @@ describe('YAML', () => {
     )
     const bomb = `{x: &x0 [1, 1, 1], ${levels.join(', ')}}`
     const yaml = `worker_selection: {instances: [{name: a, type: t, parameters: ${bomb}}]}`
-    const start = performance.now()
     const { code, issues } = await refusal(() => parseRouterPolicy(yaml))
     expect(code).toBe('ROUTER_CONFIG_PARSE')
     expect(issues).toMatchObject([{ message: 'aliases expand to more than 100000 values' }])
-    expect(performance.now() - start).toBeLessThan(2000)
   })
 
   test.each([

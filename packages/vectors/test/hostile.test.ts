@@ -29,7 +29,7 @@ describe('texts that should be integers', () => {
     expect(onlyFault(runFile('rng.jsonl', line))).toMatch(/^seed: expected a u64/)
   })
 
-  test('many digits are not turned into a number', { timeout: 5000 }, () => {
+  test('many digits are not turned into a number', () => {
     const line = JSON.stringify({ kind: 'next', seed: '1'.repeat(4_000_000), values: ['1'] })
     expect(onlyFault(runFile('rng.jsonl', line))).toMatch(/^seed: expected a u64/)
     const longer = JSON.stringify({ kind: 'next', seed: '1'.repeat(50_000_000), values: ['1'] })
@@ -104,7 +104,7 @@ describe('values that only the code under test would refuse', () => {
     expect(onlyFault(runFile('default-cost.jsonl', line))).toMatch(/^rows: expected each rank once/)
   })
 
-  test.each([70_000, 500_000, 5_000_000])('%i entries', { timeout: 5000 }, (entries) => {
+  test.each([70_000, 500_000, 5_000_000])('%i entries', (entries) => {
     const values = `[${'0,'.repeat(entries - 1)}0]`
     const line = `{"kind":"next","seed":"1","values":${values}}`
     expect(onlyFault(runFile('rng.jsonl', line))).toMatch(/at most 65536 entries/)
