@@ -1,5 +1,5 @@
+import type { JsonSchema } from '@router/sdk'
 import { type Fault, type ConfigPath, showPath, showValue } from './issues.js'
-import type { JsonSchema } from './json-schema.js'
 import { namePattern } from './schema.js'
 import { suggest } from './suggest.js'
 

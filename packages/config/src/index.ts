@@ -1,12 +1,7 @@
 export { explainBuildFailure } from './build-failure.js'
 export * from './inactive-settings.js'
 export { type ConfigPath, formatIssues, showPath } from './issues.js'
-export {
-  type JsonSchema,
-  inputSchemaOf,
-  routerPolicyJsonSchema,
-  routerPolicyJsonSchemaText,
-} from './json-schema.js'
+export { routerPolicyJsonSchema, routerPolicyJsonSchemaText } from './json-schema.js'
 export * from './load-router-policy.js'
 export { parseRouterPolicy } from './parse-router-policy.js'
 export { readTextFile } from './node-edge.js'

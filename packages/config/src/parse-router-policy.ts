@@ -1,3 +1,4 @@
+import { type JsonSchema, inputSchemaOf } from '@router/sdk'
 import { withoutEchoes } from './accepted.js'
 import { checkProfile, hasProfile } from './check-profile.js'
 import {
@@ -7,7 +8,6 @@ import {
   toWorkerSelectionConfig,
 } from './check-sections.js'
 import { type Fault, maximumIssues, showPath, showValue, throwIssues, toIssue } from './issues.js'
-import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import type {
   QueueProfile,
   RequestClassifierConfig,

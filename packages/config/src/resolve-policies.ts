@@ -1,4 +1,6 @@
 import {
+  type JsonSchema,
+  inputSchemaOf,
   CatalogError,
   type ClassifierDefinition,
   type ConfigIssue,
@@ -15,7 +17,6 @@ import {
 import type { z } from 'zod'
 import { explainFault, withoutEchoes } from './accepted.js'
 import { type Fault, maximumIssues, showList, throwIssues, toIssue } from './issues.js'
-import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import type { RoleChoice } from './role-selection.js'
 import { suggest } from './suggest.js'
 import type { YamlSource } from './yaml-source.js'

@@ -1,7 +1,7 @@
+import { type JsonSchema, inputSchemaOf } from '@router/sdk'
 import type { z } from 'zod'
 import { explainFault, withoutEchoes } from './accepted.js'
 import { type Fault, maximumIssues, throwIssues, toIssue } from './issues.js'
-import { type JsonSchema, inputSchemaOf } from './json-schema.js'
 import { readValues } from './read-value.js'
 import { parseYaml } from './yaml-source.js'
 

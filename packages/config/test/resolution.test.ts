@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PolicyCatalog, nonNegative, workerRoles } from '@router/sdk'
+import { PolicyCatalog, nonNegative, workerRoles, inputSchemaOf } from '@router/sdk'
 import { describe, expect, test } from 'vitest'
-import { createPolicyCatalog, inputSchemaOf, loadRouterPolicy } from '../src/index.js'
+import { createPolicyCatalog, loadRouterPolicy } from '../src/index.js'
 import { catalog, plain, refusal, weighted } from './support.js'
 
 const load = (text: string, with_ = catalog()) =>

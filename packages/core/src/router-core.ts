@@ -1,5 +1,7 @@
 import {
   CatalogError,
+  type JsonSchema,
+  inputSchemaOf,
   type PolicyBundle,
   PatchError,
   type ResolvedPolicy,
@@ -59,6 +61,8 @@ export interface PolicyDescription {
   readonly parameters: Readonly<Record<string, unknown>>
   readonly startParameters: Readonly<Record<string, unknown>>
   readonly runtimeParameters: readonly string[]
+  /** JSON Schema (draft 7) of the parameters as a configuration or a patch writes them. */
+  readonly parameterSchema: JsonSchema
   readonly inputs: readonly string[]
   readonly runtime: boolean
 }
@@ -164,6 +168,7 @@ export class RouterCore {
       parameters: configured,
       startParameters,
       runtimeParameters: definition.runtime,
+      parameterSchema: inputSchemaOf(definition.parameters),
       inputs: [...new Set(partitions.flatMap(([, { selector }]) => selector.declaredInputs))],
       runtime,
     }

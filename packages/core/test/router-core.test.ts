@@ -228,6 +228,8 @@ describe('policies', () => {
       inputs: ['load'],
     })
     expect(listed[0]!.runtimeParameters).toContain('decay.half_life_ms')
+    expect(listed[0]!.parameterSchema).toMatchObject({ type: 'object', additionalProperties: false })
+    expect(listed[0]!.parameterSchema.properties).toHaveProperty('decay')
     expect(listed[1]!.inputs).toEqual(['load', 'cache'])
     expect([listed[2]!.partitions, listed[2]!.inputs]).toEqual([[], []])
     expect(listed[3]).toMatchObject({ package: '@router/policy-default', parameters: {}, partitions: [] })
