@@ -59,6 +59,7 @@ export class Selector {
   readonly #pipeline: Pipeline
   readonly #usesCache: boolean
   readonly #result: LiveResult
+  readonly #stopListening: () => void
   #workersVersion = -1
   #isSelecting = false
   #isDisposed = false
@@ -100,6 +101,7 @@ export class Selector {
       definition.affinity === 'exclusive',
     )
     this.#result = new LiveResult(table, this.instance.identity)
+    this.#stopListening = table.onDeparture((workerId) => this.#warnings.forget(workerId))
     if (!definition.roles.includes(role)) {
       const message = `policy ${definition.type} is meant for ${definition.roles.join(', ')}, not for ${role}`
       this.#warnings.once('role_not_intended', message)
@@ -170,6 +172,7 @@ export class Selector {
     if (this.#isDisposed) return
     this.#isDisposed = true
     this.#hook('dispose', () => this.#built.policy.dispose?.())
+    this.#stopListening()
     this.instance.detach(this.#live)
     this.#pipeline.release()
     this.#host.release()

@@ -47,6 +47,11 @@ export class WarningGate {
     this.#report(warning)
   }
 
+  /** Drops the memory of a worker that leaves, even if it comes back before the next selection. */
+  forget(leaving: bigint): void {
+    for (const [key, { workerId }] of this.#reported) if (workerId === leaving) this.#reported.delete(key)
+  }
+
   /** Drops the memory of ranks and workers that left. */
   retain(table: WorkerTable): void {
     for (const [key, { workerId, dpRank }] of this.#reported) {

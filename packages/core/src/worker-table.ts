@@ -35,6 +35,7 @@ export class WorkerTable {
   readonly overloaded: Column<Uint8Array>
   readonly #written: Column<Uint8Array>
   readonly #slots = new SlotRegistry()
+  readonly #departureListeners = new Set<(workerId: bigint) => void>()
   #workers: readonly WorkerInfo[] = []
   #availableIds: ReadonlySet<bigint> | undefined
   // Rows with an overlap to clear; a row is listed once.
@@ -72,10 +73,17 @@ export class WorkerTable {
     this.#unsettle()
   }
 
+  /** Calls `listener` with the id of each worker that is removed, at once; returns how to stop. */
+  onDeparture(listener: (workerId: bigint) => void): () => void {
+    this.#departureListeners.add(listener)
+    return () => void this.#departureListeners.delete(listener)
+  }
+
   /** Forgets a worker and everything of its ranks; false when it was unknown. */
   removeWorker(workerId: bigint): boolean {
     const slots = this.#slots.remove(workerId)
     if (slots === undefined) return false
+    for (const listener of this.#departureListeners) listener(workerId)
     this.#forget(slots)
     this.#unsettle()
     return true

@@ -72,6 +72,9 @@ describe('warnings of a policy', () => {
     expect(round([1n, 0])).toBe(0)
     host.table.upsertWorker({ workerId: 1n, dataParallelSize: 2 })
     expect(round(...all)).toBe(1)
+    host.table.removeWorker(2n)
+    host.table.upsertWorker({ workerId: 2n })
+    expect(round(...all), 'gone and back between two selections').toBe(1)
   })
 
   it('of a worker that never was are forgotten at the next change of workers', () => {
