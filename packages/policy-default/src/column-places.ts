@@ -1,4 +1,5 @@
 import type { DefaultCandidates } from './inputs.js'
+import type { SimdKernel } from './simd/loader.js'
 
 /**
  * Where the columns of one view lie in the buffer they share, bytes. Asking a typed array for its offset is dear, so it is done
@@ -17,8 +18,15 @@ export class ColumnPlaces {
   host = 0
   disk = 0
   taints = 0
+  /** Whether the SIMD kernel reads and writes this buffer. */
+  isInKernelMemory = false
+  readonly #simd: SimdKernel | undefined
   #costsColumn: Float64Array | undefined
   #activeColumn: Float64Array | undefined
+
+  constructor(simd?: SimdKernel) {
+    this.#simd = simd
+  }
 
   /** Finds the columns of a view with the cache group; false = they share no buffer, as in a view made by hand or a checked one. */
   locate(candidates: DefaultCandidates, costs: Float64Array): boolean {
@@ -32,6 +40,7 @@ export class ColumnPlaces {
     if (buffer !== preferredTaint.multiplier.buffer) return false
     this.#costsColumn = costs
     this.#activeColumn = active
+    this.isInKernelMemory = this.#simd?.holds(buffer) === true
     if (this.doubles.buffer !== buffer) this.doubles = new Float64Array(buffer)
     this.costs = costs.byteOffset
     this.active = active.byteOffset

@@ -10,13 +10,13 @@ export function defaultCostScorer(
   terms: CostTerms,
   simd: SimdKernel | undefined,
 ): WorkerScorer<DefaultCandidates> {
-  const places = new ColumnPlaces()
+  const places = new ColumnPlaces(simd)
   return {
     name: 'default-cost',
     score: (context, candidates, costs) => {
       terms.prepare(context, candidates)
       if (SimdKernel.canScore(terms, candidates) && places.locate(candidates, costs)) {
-        if (simd !== undefined && simd.canRead(costs)) {
+        if (simd !== undefined && places.isInKernelMemory) {
           simd.score(terms, candidates, places, costs)
           return
         }

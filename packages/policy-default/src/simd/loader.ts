@@ -105,10 +105,15 @@ export class SimdKernel {
     if ((count & 1) === 1) scoreRows(terms, candidates, params[minimumPrefillParam]!, count - 1, costs)
   }
 
-  /** Whether `costs` lies in the kernel's memory; a hand-made array elsewhere does not. */
+  /** Whether columns over `buffer` lie in the kernel's memory; those of a hand-made view do not. */
+  holds(buffer: ArrayBufferLike): boolean {
+    return buffer === this.#scratch.float64.buffer
+  }
+
+  /** Whether the kernel can pick from these totals; where they lie is looked up once a column. */
   canRead(costs: Float64Array): boolean {
     if (this.#totalsColumn === costs) return true
-    if (costs.buffer !== this.#scratch.float64.buffer) return false
+    if (!this.holds(costs.buffer)) return false
     this.#totalsColumn = costs
     this.#totals = costs.byteOffset
     return true
@@ -125,7 +130,7 @@ export class SimdKernel {
     bound[boundParam] = best
     while (row < count) {
       // The first group is looked at row by row: the best so far is in it.
-      if (row >= 4 && (row & 3) === 0) row = this.#kernel.nextGroupAtMost(this.#totals, row, count, boundAt)
+      if ((row & 3) === 0) row = this.#kernel.nextGroupAtMost(this.#totals, row, count, boundAt)
       const end = row + 4 - (row & 3)
       const last = end < count ? end : count
       for (; row < last; row++) {
