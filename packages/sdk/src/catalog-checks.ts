@@ -3,7 +3,8 @@ import { type ClassifierDefinition, isClassifierDefinition } from './classifier.
 import { CatalogError } from './errors.js'
 import { type KvHintPolicyDefinition, isKvHintPolicyDefinition } from './kv-hint.js'
 import { acceptedNames, pathOfLooseObject } from './parameter-schema.js'
-import { type PolicyDefinition, contractVersion, isPolicyDefinition } from './policy.js'
+import { type PolicyDefinition, isPolicyDefinition } from './policy.js'
+import { contractVersion } from './stamp.js'
 import { workerRoles } from './worker.js'
 
 /** One refused parameter; in `details.issues` of `ROUTER_POLICY_PARAMETERS_INVALID`. */

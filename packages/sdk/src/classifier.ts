@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { SessionContext } from './context.js'
 import { isMarked } from './marker.js'
-import { contractVersion } from './policy.js'
+import { stamped } from './stamp.js'
 import type { WorkerRank } from './worker.js'
 import type { WyRand } from './wyrand.js'
 
@@ -123,12 +123,7 @@ export interface ClassifierDefinition {
 export function defineClassifier<S extends z.ZodType>(source: ClassifierSource<S>): ClassifierDefinition {
   return Object.freeze({
     [classifierMarker]: true,
-    contractVersion,
-    type: source.type,
-    aliases: source.aliases ?? [],
-    package: source.package,
-    version: source.version,
-    parameters: source.parameters,
+    ...stamped(source),
     create: source.create as ClassifierDefinition['create'],
   } as const)
 }

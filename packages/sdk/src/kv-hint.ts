@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { SessionContext } from './context.js'
 import { isMarked } from './marker.js'
-import { contractVersion } from './policy.js'
+import { stamped } from './stamp.js'
 import type { WorkerRank } from './worker.js'
 
 /** Marks a KV-hint policy, so that two installed copies of the SDK recognise each other's. */
@@ -83,12 +83,7 @@ export function defineKvHintPolicy<S extends z.ZodType>(
 ): KvHintPolicyDefinition {
   return Object.freeze({
     [kvHintPolicyMarker]: true,
-    contractVersion,
-    type: source.type,
-    aliases: source.aliases ?? [],
-    package: source.package,
-    version: source.version,
-    parameters: source.parameters,
+    ...stamped(source),
     create: source.create as KvHintPolicyDefinition['create'],
   } as const)
 }

@@ -4,7 +4,7 @@ import { testClassifier, testKvHintPolicy, testPolicy } from '../test/support/po
 import { secondCopy } from '../test/support/second-copy.js'
 import { classifierMarker, defineClassifier, isClassifierDefinition } from './classifier.js'
 import { defineKvHintPolicy, isKvHintPolicyDefinition, kvHintPolicyMarker } from './kv-hint.js'
-import { contractVersion } from './policy.js'
+import { contractVersion } from './stamp.js'
 
 const source = { type: 'x', version: '1.0.0', parameters: z.strictObject({}) }
 const kinds = [

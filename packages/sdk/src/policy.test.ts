@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { testPolicy } from '../test/support/policies.js'
 import { secondCopy } from '../test/support/second-copy.js'
-import { contractVersion, definePolicy, isPolicyDefinition, policyMarker } from './policy.js'
+import { definePolicy, isPolicyDefinition, policyMarker } from './policy.js'
 import { routerDefaults } from './router-defaults.js'
 import type { InputScope } from './scope.js'
+import { contractVersion } from './stamp.js'
 
 const scope: InputScope = {
   role: 'decode',

@@ -4,10 +4,8 @@ import type { WorkerInputs } from './inputs.js'
 import { isMarked } from './marker.js'
 import type { WorkerSelectionPolicy } from './policy-object.js'
 import type { InputScope, PolicyScope } from './scope.js'
+import { stamped } from './stamp.js'
 import type { WorkerRole } from './worker.js'
-
-/** Version of the contract that `definePolicy` stamps and the catalog checks. */
-export const contractVersion = 1
 
 /** Marks a policy definition, so that two installed copies of the SDK recognise each other's. */
 export const policyMarker: unique symbol = Symbol.for('@router/sdk.policy') as never
@@ -82,16 +80,11 @@ export function definePolicy<S extends z.ZodType, const I extends WorkerInputs>(
   const { inputs } = source
   return Object.freeze({
     [policyMarker]: true,
-    contractVersion,
-    type: source.type,
-    aliases: source.aliases ?? [],
-    package: source.package,
-    version: source.version,
+    ...stamped(source),
     stability: source.stability,
     roles: source.roles,
     affinity: source.affinity,
     occupancyAdmission: source.occupancyAdmission ?? 'always',
-    parameters: source.parameters,
     runtime: source.runtime ?? [],
     inputs: typeof inputs === 'function' ? (inputs as PolicyDefinition['inputs']) : () => inputs,
     create: source.create as PolicyDefinition['create'],
