@@ -1,0 +1,3 @@
+export * from './block-index.js'
+export * from './hash-words.js'
+export * from './tier.js'
