@@ -97,17 +97,16 @@ export class NaiveIndex implements BlockIndex {
     blocks: readonly Block[],
   ): StoreOutcome {
     let parent = parentHash
-    let isNew = blocks.length === 0
     for (const { engine, local } of blocks) {
       const known = tier.get(engine)
-      if (known !== undefined && (known.parent !== parent || known.local !== local)) return 'ok'
+      if (known !== undefined && (known.parent !== parent || known.local !== local)) break
       const block = known ?? { parent, local, holders: new Set<number>() }
-      if (!block.holders.has(rank)) isNew = true
       block.holders.add(rank)
       tier.set(engine, block)
       parent = engine
     }
-    return isNew ? 'ok' : 'duplicate_store'
+    // Unlike the device tier, which tells a repeated store.
+    return 'ok'
   }
 
   remove(rank: number, tier: number, engine: HashWords, start: number, count: number): RemoveOutcome {
