@@ -1,3 +1,4 @@
 export * from './block-index.js'
+export * from './errors.js'
 export * from './hash-words.js'
 export * from './tier.js'
