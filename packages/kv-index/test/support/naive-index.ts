@@ -180,11 +180,12 @@ export class NaiveIndex implements BlockIndex {
     for (const tier of this.#lower.slice(1)) {
       const entered = position
       for (; position < path.length; position++) {
-        const next = [...tier]
-          .filter(([, { parent, local }]) => names.includes(parent) && local === path[position])
-          .filter(([, { holders }]) => holders.has(rank))
+        const next: bigint[] = []
+        for (const [engine, { parent, local, holders }] of tier) {
+          if (local === path[position] && holders.has(rank) && names.includes(parent)) next.push(engine)
+        }
         if (next.length === 0) break
-        names = next.map(([engine]) => engine)
+        names = next
       }
       blocks.push(position - entered)
     }

@@ -1,0 +1,254 @@
+import fc from 'fast-check'
+import type { BlockIndex, BlockRun } from '../../src/block-index.js'
+import { hashWords, highOf, lowOf } from '../../src/hash-words.js'
+import { TIERS } from '../../src/tier.js'
+import { MatchTable } from './match-table.js'
+import type { NaiveIndex } from './naive-index.js'
+import { namesOf, runOf } from './runs.js'
+
+// Few of everything, so that collisions, twins, holes and refills happen all the time.
+
+/** Ranks around the borders of words and tables. */
+export const ranks = [0, 1, 2, 31, 32, 64]
+/** Past the largest of them. */
+export const rankLimit = 70
+
+/** Halves that are equal to each other's, zero, all ones. */
+const halves = [0n, 1n, 2n, 0xffff_ffffn]
+const words = halves.flatMap((high) => halves.map((low) => (high << 32n) | low))
+
+/** Positions at which long paths part. */
+const forks = [0, 1, 7, 8, 9, 16, 23, 40]
+
+type Path = readonly bigint[]
+
+/** What the exact index and the naive one are told together. */
+export type IndexCommand = fc.Command<NaiveIndex, BlockIndex>
+
+const rank = fc.constantFrom(...ranks)
+const tier = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(0) },
+  { weight: 2, arbitrary: fc.constantFrom(1, 2, 3) },
+)
+const salt = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(0n) },
+  { weight: 1, arbitrary: fc.constantFrom(1n, 2n) },
+)
+
+const shortPath = fc.array(fc.constantFrom(...words.slice(0, 6)), { maxLength: 7 })
+const longPath = fc
+  .record({
+    length: fc.nat({ max: 48 }),
+    forkAt: fc.option(fc.constantFrom(...forks)),
+    branch: fc.nat({ max: 2 }),
+  })
+  .map(({ length, forkAt, branch }) => {
+    const branchOf = (at: number): number => (forkAt !== null && at >= forkAt ? branch : 0)
+    return Array.from({ length }, (_, at) => BigInt(100 * branchOf(at) + at))
+  })
+/** Local hashes from block 0. */
+export const path: fc.Arbitrary<Path> = fc.oneof(shortPath, longPath)
+const probes = fc.array(path, { minLength: 1, maxLength: 3 })
+
+/** A run of blocks as an engine announces it: some part of a path, behind the rest of it. */
+const partOfPath = fc
+  .record({ path, salt, from: fc.nat({ max: 48 }), length: fc.nat({ max: 48 }) })
+  .map(({ path: whole, salt: ofEngine, from, length }) => {
+    const start = whole.length === 0 ? 0 : from % (whole.length + 1)
+    const names = namesOf(whole, ofEngine)
+    return runOf(names[start - 1], names.slice(start, start + length), whole.slice(start, start + length))
+  })
+
+/** A run that takes no heed of content: names stand under several parents, twice in one run, and under themselves. */
+const namedRun = fc
+  .record({
+    parent: fc.option(fc.constantFrom(...words), { nil: undefined }),
+    blocks: fc.array(fc.tuple(fc.constantFrom(...words), fc.constantFrom(...words.slice(0, 3))), {
+      maxLength: 4,
+    }),
+  })
+  .map(({ parent, blocks }) =>
+    runOf(
+      parent,
+      blocks.map(([engine]) => engine),
+      blocks.map(([, local]) => local),
+    ),
+  )
+
+const namesOfPath = fc
+  .record({
+    path,
+    salt,
+    from: fc.nat({ max: 48 }),
+    length: fc.nat({ max: 48 }),
+    order: fc.constantFrom('from the root', 'from the end', 'twice'),
+  })
+  .map(({ path: whole, salt: ofEngine, from, length, order }) => {
+    const start = whole.length === 0 ? 0 : from % whole.length
+    const names = namesOf(whole, ofEngine).slice(start, start + length)
+    if (order === 'twice') return [...names, ...names]
+    return order === 'from the root' ? names : names.toReversed()
+  })
+const names = fc.oneof(
+  { weight: 3, arbitrary: namesOfPath },
+  { weight: 2, arbitrary: fc.array(fc.constantFrom(...words), { maxLength: 4 }) },
+)
+
+/** All of them, each as often as engines would send it or more. */
+export const commands: fc.Arbitrary<IndexCommand>[] = [
+  fc.tuple(rank, tier, partOfPath, probes).map((drawn) => new Store(...drawn)),
+  fc.tuple(rank, tier, partOfPath, probes).map((drawn) => new Store(...drawn)),
+  fc.tuple(rank, tier, namedRun, probes).map((drawn) => new Store(...drawn)),
+  fc.tuple(rank, tier, names, probes).map((drawn) => new Remove(...drawn)),
+  fc
+    .tuple(rank, fc.nat({ max: 9 }), probes)
+    .map(([who, dice, paths]) => (dice === 0 ? new RemoveRank(who, paths) : new Lookups(paths))),
+]
+
+abstract class Compared implements IndexCommand {
+  readonly probes: readonly Path[]
+  constructor(probes: readonly Path[]) {
+    this.probes = probes
+  }
+  check(): boolean {
+    return true
+  }
+  run(naive: NaiveIndex, index: BlockIndex): void {
+    const expected = this.apply(naive)
+    same('outcome', expected, this.apply(index))
+    agree(naive, index, [...this.touched(), ...this.probes])
+  }
+  /** Paths that the command is about. */
+  touched(): readonly Path[] {
+    return []
+  }
+  abstract apply(index: BlockIndex): string
+  abstract toString(): string
+}
+
+class Store extends Compared {
+  readonly rank: number
+  readonly tier: number
+  readonly blocks: BlockRun
+  constructor(who: number, where: number, blocks: BlockRun, paths: readonly Path[]) {
+    super(paths)
+    this.rank = who
+    this.tier = where
+    this.blocks = blocks
+  }
+  apply(index: BlockIndex): string {
+    // Borrowed for the call: what stands there before and after must not matter.
+    const { engine, local, count } = this.blocks
+    const start = this.rank % 3
+    const padded = (hashes: Uint32Array): Uint32Array => {
+      const wide = new Uint32Array(2 * (start + count + 1)).fill(0xdead_beef)
+      wide.set(hashes, 2 * start)
+      return wide
+    }
+    const run = { ...this.blocks, engine: padded(engine), local: padded(local), start }
+    const outcome = index.store(this.rank, this.tier, run)
+    run.engine.fill(0xdead_beef)
+    run.local.fill(0xdead_beef)
+    return outcome
+  }
+  toString(): string {
+    const { hasParent, parentLow, parentHigh, engine, local } = this.blocks
+    const parent = hasParent ? `${parentHigh}:${parentLow}` : 'root'
+    return `store(${this.rank}, ${TIERS[this.tier]}, ${parent}, [${engine.join()}], [${local.join()}])`
+  }
+}
+
+class Remove extends Compared {
+  readonly rank: number
+  readonly tier: number
+  readonly names: readonly bigint[]
+  constructor(who: number, where: number, removed: readonly bigint[], paths: readonly Path[]) {
+    super(paths)
+    this.rank = who
+    this.tier = where
+    this.names = removed
+  }
+  apply(index: BlockIndex): string {
+    const start = this.rank % 2
+    const hashes = hashWords([...Array.from({ length: start }, () => 1n), ...this.names, 2n])
+    const outcome = index.remove(this.rank, this.tier, hashes, start, this.names.length)
+    hashes.fill(0)
+    return outcome
+  }
+  toString(): string {
+    return `remove(${this.rank}, ${TIERS[this.tier]}, [${this.names.join()}])`
+  }
+}
+
+class RemoveRank extends Compared {
+  readonly rank: number
+  constructor(who: number, paths: readonly Path[]) {
+    super(paths)
+    this.rank = who
+  }
+  apply(index: BlockIndex): string {
+    index.removeRank(this.rank)
+    return 'done'
+  }
+  toString(): string {
+    return `removeRank(${this.rank})`
+  }
+}
+
+class Lookups extends Compared {
+  apply(): string {
+    return 'done'
+  }
+  toString(): string {
+    return `lookup(${this.probes.map((whole) => `[${whole.join()}]`).join()})`
+  }
+}
+
+/** Rows as a host has them: not in the order of ranks, and some ranks that nobody asks for. */
+const rowOfRank = Array.from({ length: rankLimit }, (_, at) => {
+  const place = ranks.indexOf(at)
+  return place === -1 || at === 31 ? -1 : ranks.length - 1 - place
+})
+
+/** Throws where two indexes answer differently: sizes, holdings, matches of these paths with one table for all of them. */
+export function agree(naive: NaiveIndex, index: BlockIndex, paths: readonly Path[]): void {
+  same('currentSize', naive.currentSize, index.currentSize)
+  for (const one of ranks) same(`sizeOf(${one})`, naive.sizeOf(one), index.sizeOf(one))
+  const everybody = [new MatchTable(rankLimit), new MatchTable(rankLimit)] as const
+  const asked = [new MatchTable(ranks.length, rowOfRank), new MatchTable(ranks.length, rowOfRank)] as const
+  for (const whole of paths) {
+    const local = hashWords(whole)
+    for (const [expected, actual] of [everybody, asked]) {
+      naive.lookup(local, whole.length, expected)
+      index.lookup(local, whole.length, actual)
+      same(`matches of [${whole.join()}]`, print(expected), print(actual))
+    }
+    sameHoldings(naive, index, namesOf(whole).at(-1) ?? words[0]!)
+  }
+}
+
+function sameHoldings(naive: NaiveIndex, index: BlockIndex, name: bigint): void {
+  for (const one of ranks) {
+    for (let at = 0; at < TIERS.length; at++) {
+      const halfs = [lowOf(name), highOf(name)] as const
+      same(
+        `holds(${one}, ${TIERS[at]}, ${name})`,
+        naive.holds(one, at, ...halfs),
+        index.holds(one, at, ...halfs),
+      )
+    }
+  }
+}
+
+function print(table: MatchTable): string {
+  return table
+    .all()
+    .map((blocks, row) => (blocks.some((value) => value !== 0) ? `${row}: ${blocks.join('/')}` : ''))
+    .filter((text) => text !== '')
+    .join(', ')
+}
+
+function same(what: string, expected: unknown, actual: unknown): void {
+  if (!Object.is(expected, actual))
+    throw new Error(`${what}: the naive index says ${String(expected)}, this one ${String(actual)}`)
+}
