@@ -5,7 +5,11 @@ import type { Launch } from './harness/contest-run.js'
 import { measureVariant } from './harness/variant-figures.js'
 import { Progress, type ProgressStream } from './progress.js'
 import { renderReport } from './selection/print-report.js'
-import { fullEffort, quickEffort, runSelectionBench } from './selection/selection-bench.js'
+import * as selectionBench from './selection/selection-bench.js'
+import type { StateBench } from './state/benches.js'
+import { renderRows } from './state/print-rows.js'
+import type { LaunchRow } from './state/row-process.js'
+import * as stateBench from './state/state-bench.js'
 
 /** What the command needs of its process. */
 export interface CommandContext {
@@ -13,7 +17,11 @@ export interface CommandContext {
   readonly progress: ProgressStream
   /** Folder that relative file names start from. */
   readonly folder: string
+  /** Where the results of a state bench go when no file is named. */
+  readonly resultsFolder: string
+  readonly stateBenches: readonly StateBench[]
   readonly launchProcesses: Launch
+  readonly launchRow: LaunchRow
 }
 
 interface SelectionOptions {
@@ -23,6 +31,8 @@ interface SelectionOptions {
   readonly filter?: string
   readonly inProcess?: boolean
 }
+
+type StateOptions = Pick<SelectionOptions, 'json' | 'quick' | 'filter'>
 
 const examples = `
 Examples:
@@ -34,7 +44,15 @@ Examples:
 
 Speed is printed, never asserted: the exit code is 0 whatever the figures.`
 
-/** Runs the command and returns its exit code: 0 done, 1 a variant failed, 2 wrong use. */
+const stateExamples = (name: string): string => `
+Examples:
+  npm run bench -- ${name}                              everything; writes bench/results/${name}.json
+  npm run bench -- ${name} --quick                      the same, too short to publish; writes no file
+  npm run bench -- ${name} --filter TEXT --json some.json
+
+Speed is printed, never asserted: the exit code is 0 whatever the figures, 1 when a row could not be measured.`
+
+/** Runs the command and returns its exit code: 0 done, 1 something could not be measured, 2 wrong use. */
 export async function runCommand(args: readonly string[], context: CommandContext): Promise<number> {
   const write = (text: string): void => context.print(text.replace(/\n$/, ''))
   const program = new Command('bench')
@@ -52,9 +70,22 @@ export async function runCommand(args: readonly string[], context: CommandContex
     .option('--in-process', 'all variants in one process, to see how they disturb each other')
     .addHelpText('after', examples)
     .action((options: SelectionOptions) => selection(options, context))
+  let exitCode = 0
+  for (const bench of context.stateBenches) {
+    program
+      .command(bench.name)
+      .description(bench.description)
+      .option('--json <file>', 'write the rows to this file')
+      .option('--quick', 'one short round, to see that it works')
+      .option('--filter <text>', 'only groups and rows whose name contains this')
+      .addHelpText('after', stateExamples(bench.name))
+      .action(async (options: StateOptions) => {
+        exitCode = await state(bench, options, context)
+      })
+  }
   try {
     await program.parseAsync(args, { from: 'user' })
-    return 0
+    return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     context.print(error instanceof Error ? (error.stack ?? error.message) : String(error))
@@ -65,17 +96,46 @@ export async function runCommand(args: readonly string[], context: CommandContex
 async function selection(options: SelectionOptions, context: CommandContext): Promise<void> {
   const { json, quick = false, workers, filter, inProcess = false } = options
   const progress = new Progress(context.progress)
-  const report = await runSelectionBench({
-    workers,
-    filter,
-    effort: quick ? quickEffort : fullEffort,
-    launch: inProcess ? launchHere : context.launchProcesses,
-    isIsolated: !inProcess,
-    onStep: (what) => progress.show(what),
-  }).finally(() => progress.clear())
+  const report = await selectionBench
+    .runSelectionBench({
+      workers,
+      filter,
+      effort: quick ? selectionBench.quickEffort : selectionBench.fullEffort,
+      launch: inProcess ? launchHere : context.launchProcesses,
+      isIsolated: !inProcess,
+      onStep: (what) => progress.show(what),
+    })
+    .finally(() => progress.clear())
   context.print(renderReport(report))
-  if (json === undefined) return
-  const file = resolve(context.folder, json)
+  if (json !== undefined) writeReport(resolve(context.folder, json), report, context)
+}
+
+/** Returns the exit code. */
+async function state(bench: StateBench, options: StateOptions, context: CommandContext): Promise<number> {
+  const { json, quick = false, filter } = options
+  const progress = new Progress(context.progress)
+  const report = await stateBench
+    .runStateBench(bench, {
+      filter,
+      effort: quick ? stateBench.quickEffort : stateBench.fullEffort,
+      launch: context.launchRow,
+      onStep: (what) => progress.show(what),
+    })
+    .finally(() => progress.clear())
+  if (report.rows.length === 0) {
+    context.print(
+      `nothing measured: no row of ${bench.name} has a name or group with '${filter ?? ''}' in it`,
+    )
+    return 2
+  }
+  context.print(renderRows(report))
+  const isWhole = !quick && filter === undefined
+  if (json !== undefined) writeReport(resolve(context.folder, json), report, context)
+  else if (isWhole) writeReport(resolve(context.resultsFolder, `${bench.name}.json`), report, context)
+  return report.rows.some(({ value }) => value === null) ? 1 : 0
+}
+
+function writeReport(file: string, report: object, context: CommandContext): void {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, `${JSON.stringify(report, undefined, 2)}\n`)
   context.print(`\nwritten to ${file}`)

@@ -25,3 +25,21 @@ export function describeMachine(): Machine {
     loadAverage: Math.round(loadavg()[0]! * 100) / 100,
   }
 }
+
+/** One line for the head of a report. */
+export function machineText(machine: Machine): string {
+  const { cpu, cores, memoryGiB, platform, node, v8, loadAverage } = machine
+  return `${cpu}, ${cores} cores, ${memoryGiB} GiB, ${platform}, node ${node} (V8 ${v8}), load average ${loadAverage} at the start`
+}
+
+const busyLoad = 0.5
+const fewestRounds = 5
+
+/** What speaks against publishing figures that were taken there, in so many rounds; no or one text. */
+export function caveats({ loadAverage }: Machine, rounds: number): string[] {
+  const reasons = [
+    ...(rounds < fewestRounds ? ['few and short rounds'] : []),
+    ...(loadAverage > busyLoad ? [`a machine that was busy (load average ${loadAverage})`] : []),
+  ]
+  return reasons.length === 0 ? [] : [`Not for publication: ${reasons.join(', ')}.`]
+}

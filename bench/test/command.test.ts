@@ -20,7 +20,10 @@ async function run(...args: string[]): Promise<{ exitCode: number; output: strin
     print: (text) => printed.push(text),
     progress: { isTTY: false, write: (text) => progress.push(text) },
     folder,
+    resultsFolder: folder,
+    stateBenches: [],
     launchProcesses: async () => ({ p50Ns: 100, p99Ns: 200, bytes: 0 }),
+    launchRow: async () => ({ value: 1 }),
   })
   return { exitCode, output: printed.join('\n') }
 }
@@ -71,9 +74,12 @@ describe('bench', () => {
       print: () => {},
       progress: { write: () => {} },
       folder,
+      resultsFolder: folder,
+      stateBenches: [],
       launchProcesses: async () => {
         throw new Error('no such process')
       },
+      launchRow: async () => ({ value: 1 }),
     })
     expect(exitCode).toBe(1)
   })

@@ -23,18 +23,30 @@ export interface MeasureTask {
 export function launchProcesses(entry: string): Launch {
   return async ({ group, workers }, { name, temperature }, effort) => {
     const task: MeasureTask = { group, workers, variant: { name, temperature }, effort }
-    const child = fork(entry, [measureCommand, JSON.stringify(task)], { execArgv: [] })
-    let figures: VariantFigures | undefined
-    child.on('message', (message) => (figures = message as VariantFigures))
-    const [exitCode] = (await once(child, 'exit')) as [number | null]
-    if (figures !== undefined && exitCode === 0) return figures
-    throw new Error(
-      `the process that measured ${name} at ${workers} workers ended with exit code ${exitCode}`,
-    )
+    const figures = await answerOfProcess(entry, measureCommand, task, `${name} at ${workers} workers`)
+    return figures as VariantFigures
   }
 }
 
 /** Measures one variant and tells the process that forked this one. */
 export function serveMeasurement(task: MeasureTask, variant: Variant): void {
   process.send?.(measureVariant(variant, task.effort))
+}
+
+/**
+ * Runs the program anew and resolves with the message that it sends; rejects when it ends without one or with another exit code than 0.
+ * @param what names the task in that error
+ */
+export async function answerOfProcess(
+  entry: string,
+  command: string,
+  task: object,
+  what: string,
+): Promise<unknown> {
+  const child = fork(entry, [command, JSON.stringify(task)], { execArgv: [] })
+  let answer: unknown
+  child.on('message', (message) => (answer = message))
+  const [exitCode, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  if (answer !== undefined && exitCode === 0) return answer
+  throw new Error(`the process that measured ${what} ended with ${signal ?? `exit code ${exitCode}`}`)
 }

@@ -21,6 +21,8 @@ export interface BatchTimes {
   readonly p50Ns: number
   /** Over batches: one slow call in a batch of a hundred shows as a hundredth of itself. */
   readonly p99Ns: number
+  /** All time by all calls. */
+  readonly meanNs: number
 }
 
 const samples = new Float64Array(maximumSamples)
@@ -61,12 +63,26 @@ export function batchSize(body: Body): number {
   }
 }
 
-/** Times batches for `timedMs`, at least one. */
-export function timeBatches(body: Body, calls: number, timedMs: number): BatchTimes {
-  const end = performance.now() + timedMs
+/** Times batches for `timedMs`, at least one. @param afterwards runs after each, not timed */
+export function timeBatches(
+  body: Body,
+  calls: number,
+  timedMs: number,
+  afterwards: () => void = nothing,
+): BatchTimes {
+  let leftMs = timedMs
   let count = 0
-  do samples[count++] = (runBatch(body, calls) / calls) * 1e6
-  while (count < maximumSamples && performance.now() < end)
+  let sum = 0
+  do {
+    const start = performance.now()
+    const elapsedNs = runBatch(body, calls) * 1e6
+    leftMs -= performance.now() - start
+    sum += elapsedNs
+    samples[count++] = elapsedNs / calls
+    afterwards()
+  } while (count < maximumSamples && leftMs > 0)
   const sorted = samples.slice(0, count).sort()
-  return { p50Ns: percentile(sorted, 0.5), p99Ns: percentile(sorted, 0.99) }
+  return { p50Ns: percentile(sorted, 0.5), p99Ns: percentile(sorted, 0.99), meanNs: sum / count / calls }
 }
+
+function nothing(): void {}

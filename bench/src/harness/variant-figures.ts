@@ -3,7 +3,7 @@ import { type BatchTimes, type Effort, batchSize, timeBatches, warmUp } from './
 import type { Variant } from './variant.js'
 
 /** What one process says of one variant. */
-export interface VariantFigures extends BatchTimes {
+export interface VariantFigures extends Omit<BatchTimes, 'meanNs'> {
   /** Bytes that a warm call allocates. */
   readonly bytes: number
 }
@@ -12,6 +12,6 @@ export interface VariantFigures extends BatchTimes {
 export function measureVariant(variant: Variant, effort: Effort): VariantFigures {
   const body = variant.prepare()
   warmUp(body, effort.warmUpMs)
-  const times = timeBatches(body, batchSize(body), effort.timedMs)
-  return { ...times, bytes: bytesPerCall(body, effort.countedMs) }
+  const { p50Ns, p99Ns } = timeBatches(body, batchSize(body), effort.timedMs)
+  return { p50Ns, p99Ns, bytes: bytesPerCall(body, effort.countedMs) }
 }

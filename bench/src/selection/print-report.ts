@@ -1,68 +1,24 @@
-import Table from 'cli-table3'
 import type { AllocationCheck } from '../harness/allocation.js'
+import { table } from '../harness/table.js'
 import { shortestBatchUs } from '../harness/timing.js'
+import { caveats, machineText } from '../machine.js'
 import { groups } from './groups/index.js'
 import type { ReachedFigure } from './reach.js'
 import type { ResultRatio, ResultRow, SelectionReport } from './results.js'
-
-const noBorders = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '  ',
-}
-
-type Alignment = 'left' | 'right'
-
-function table(head: readonly string[], aligned: readonly Alignment[], lines: readonly string[][]): string {
-  const printed = new Table({
-    head: [...head],
-    colAligns: [...aligned],
-    chars: noBorders,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  })
-  printed.push(...lines)
-  return printed.toString()
-}
 
 /** The whole report as text. */
 export function renderReport(report: SelectionReport): string {
   const { machine, rows, ratios, reach } = report
   const measured = groups.filter(({ name }) => rows.some(({ group }) => group === name))
   return [
-    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, ${machine.platform}, node ${machine.node} (V8 ${machine.v8}), load average ${machine.loadAverage} at the start`,
+    machineText(machine),
     methodText(report),
     allocationText(report.allocationMethod),
     `The floor, as it ran:\n\n${report.floor}`,
     ...measured.map(({ name, title }) => groupText(name, title, rows, ratios)),
     reachText(reach),
-    ...caveats(report),
+    ...caveats(machine, report.effort.rounds),
   ].join('\n\n')
-}
-
-const busyLoad = 0.5
-const fewestRounds = 5
-
-/** What speaks against publishing these figures. */
-function caveats({ machine, effort }: SelectionReport): string[] {
-  const reasons = [
-    ...(effort.rounds < fewestRounds ? ['few and short rounds'] : []),
-    ...(machine.loadAverage > busyLoad
-      ? [`a machine that was busy (load average ${machine.loadAverage})`]
-      : []),
-  ]
-  return reasons.length === 0 ? [] : [`Not for publication: ${reasons.join(', ')}.`]
 }
 
 function methodText({ effort, isIsolated }: SelectionReport): string {
