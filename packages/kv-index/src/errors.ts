@@ -6,6 +6,9 @@ export const kvIndexErrorCodes = [
   'KV_INDEX_HASH_INVALID',
   'KV_INDEX_RANGE_INVALID',
   'KV_INDEX_PREFIX_TOKENS_INVALID',
+  // approximate mode
+  'KV_INDEX_OPTION_INVALID',
+  'KV_INDEX_ATTEMPT_DUPLICATE',
 ] as const
 
 /** One of `kvIndexErrorCodes`. */

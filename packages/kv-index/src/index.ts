@@ -1,3 +1,6 @@
+export type { LifetimeOptions } from './approximate/lifetime-options.js'
+export * from './approximate/lifetime-retention.js'
+export * from './approximate/lru-retention.js'
 export * from './block-index.js'
 export * from './errors.js'
 export * from './hash-words.js'
