@@ -1,22 +1,31 @@
 import fc from 'fast-check'
-import { describe, test } from 'vitest'
-import type { BlockIndex } from '../src/index.js'
+import { describe, expect, test } from 'vitest'
 import { commands } from './support/commands.js'
+import { modelRun } from './support/model-run.js'
 import { NaiveIndex } from './support/naive-index.js'
+import { subjects } from './support/subjects.js'
+import { Counting, wrongIndexes } from './support/wrong-indexes.js'
 
-const indexes: [string, () => BlockIndex][] = [['naive', () => new NaiveIndex({ blockSize: 16 })]]
+describe.each(subjects)('I1: the %s index answers as the naive one', (_, create) => {
+  test('after each of a few commands', () => modelRun(create, { runs: 400, commands: 30 }))
+  test('after each of a hundred commands', () => modelRun(create, { runs: 100, commands: 300 }))
+  test('after each of thousands of commands', () => modelRun(create, { runs: 6, commands: 5000 }))
+})
 
-function run(create: () => BlockIndex, numRuns: number, maxCommands: number): void {
-  fc.assert(
-    fc.property(fc.commands(commands, { maxCommands, size: 'max' }), (drawn) => {
-      fc.modelRun(() => ({ model: new NaiveIndex({ blockSize: 16 }), real: create() }), drawn)
-    }),
-    { seed: 20_240_817, numRuns },
+test.each(wrongIndexes)('I1: an index that %s is found out', (_, create) => {
+  expect(() => modelRun(create, { runs: 100, commands: 100, endOnFailure: true })).toThrow(
+    /the naive index says|the columns say/,
   )
-}
+})
 
-describe.each(indexes)('I1: the %s index answers as the naive one', (_, create) => {
-  test('after each of a few commands', () => run(create, 300, 30))
-  test('after each of a hundred commands', () => run(create, 40, 200))
-  test('after each of thousands of commands', () => run(create, 2, 4000))
+test('the commands reach what they are for', () => {
+  const index = new Counting()
+  const drawn = fc.sample(fc.commands(commands, { maxCommands: 3000, size: 'max' }), { seed: 1, numRuns: 5 })
+  let longest = 0
+  for (const sequence of drawn) {
+    fc.modelRun(() => ({ model: new NaiveIndex({ blockSize: 16 }), real: index.restart() }), sequence)
+    longest = Math.max(longest, [...sequence].length)
+  }
+  expect(longest).toBeGreaterThan(1000)
+  expect(Object.entries(index.counts).filter(([, count]) => count < 50)).toEqual([])
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { BlockIndex, BlockRun } from '../../src/block-index.js'
-import { hashWords, highOf, lowOf } from '../../src/hash-words.js'
+import { hashOf, hashWords, hashesOf, highOf, lowOf } from '../../src/hash-words.js'
 import { TIERS } from '../../src/tier.js'
 import { MatchTable } from './match-table.js'
 import type { NaiveIndex } from './naive-index.js'
@@ -10,15 +10,13 @@ import { namesOf, runOf } from './runs.js'
 
 /** Ranks around the borders of words and tables. */
 export const ranks = [0, 1, 2, 31, 32, 64]
-/** Past the largest of them. */
-export const rankLimit = 70
 
 /** Halves that are equal to each other's, zero, all ones. */
 const halves = [0n, 1n, 2n, 0xffff_ffffn]
 const words = halves.flatMap((high) => halves.map((low) => (high << 32n) | low))
 
 /** Positions at which long paths part. */
-const forks = [0, 1, 7, 8, 9, 16, 23, 40]
+const forks = [1, 8, 9, 24]
 
 type Path = readonly bigint[]
 
@@ -35,10 +33,10 @@ const salt = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1n, 2n) },
 )
 
-const shortPath = fc.array(fc.constantFrom(...words.slice(0, 6)), { maxLength: 7 })
+const shortPath = fc.array(fc.constantFrom(...words.slice(3, 6)), { maxLength: 5 })
 const longPath = fc
   .record({
-    length: fc.nat({ max: 48 }),
+    length: fc.nat({ max: 32 }),
     forkAt: fc.option(fc.constantFrom(...forks)),
     branch: fc.nat({ max: 2 }),
   })
@@ -52,7 +50,7 @@ const probes = fc.array(path, { minLength: 1, maxLength: 3 })
 
 /** A run of blocks as an engine announces it: some part of a path, behind the rest of it. */
 const partOfPath = fc
-  .record({ path, salt, from: fc.nat({ max: 48 }), length: fc.nat({ max: 48 }) })
+  .record({ path, salt, from: fc.nat({ max: 32 }), length: fc.nat({ max: 32 }) })
   .map(({ path: whole, salt: ofEngine, from, length }) => {
     const start = whole.length === 0 ? 0 : from % (whole.length + 1)
     const names = namesOf(whole, ofEngine)
@@ -63,7 +61,7 @@ const partOfPath = fc
 const namedRun = fc
   .record({
     parent: fc.option(fc.constantFrom(...words), { nil: undefined }),
-    blocks: fc.array(fc.tuple(fc.constantFrom(...words), fc.constantFrom(...words.slice(0, 3))), {
+    blocks: fc.array(fc.tuple(fc.constantFrom(...words), fc.constantFrom(...words.slice(3, 6))), {
       maxLength: 4,
     }),
   })
@@ -79,8 +77,8 @@ const namesOfPath = fc
   .record({
     path,
     salt,
-    from: fc.nat({ max: 48 }),
-    length: fc.nat({ max: 48 }),
+    from: fc.nat({ max: 32 }),
+    length: fc.nat({ max: 32 }),
     order: fc.constantFrom('from the root', 'from the end', 'twice'),
   })
   .map(({ path: whole, salt: ofEngine, from, length, order }) => {
@@ -153,8 +151,9 @@ class Store extends Compared {
   }
   toString(): string {
     const { hasParent, parentLow, parentHigh, engine, local } = this.blocks
-    const parent = hasParent ? `${parentHigh}:${parentLow}` : 'root'
-    return `store(${this.rank}, ${TIERS[this.tier]}, ${parent}, [${engine.join()}], [${local.join()}])`
+    const parent = hasParent ? hashOf(parentLow, parentHigh) : 'root'
+    const [names, contents] = [hashesOf(engine).join(), hashesOf(local).join()]
+    return `store(${this.rank}, ${TIERS[this.tier]}, ${parent}, [${names}], [${contents}])`
   }
 }
 
@@ -205,26 +204,27 @@ class Lookups extends Compared {
 }
 
 /** Rows as a host has them: not in the order of ranks, and some ranks that nobody asks for. */
-const rowOfRank = Array.from({ length: rankLimit }, (_, at) => {
-  const place = ranks.indexOf(at)
-  return place === -1 || at === 31 ? -1 : ranks.length - 1 - place
-})
+const tables = [-1, 31].map((unasked) =>
+  Array.from({ length: Math.max(...ranks) + 2 }, (_, one) => {
+    return one === unasked ? -1 : ranks.toReversed().indexOf(one)
+  }),
+)
 
 /** Throws where two indexes answer differently: sizes, holdings, matches of these paths with one table for all of them. */
 export function agree(naive: NaiveIndex, index: BlockIndex, paths: readonly Path[]): void {
   same('currentSize', naive.currentSize, index.currentSize)
   for (const one of ranks) same(`sizeOf(${one})`, naive.sizeOf(one), index.sizeOf(one))
-  const everybody = [new MatchTable(rankLimit), new MatchTable(rankLimit)] as const
-  const asked = [new MatchTable(ranks.length, rowOfRank), new MatchTable(ranks.length, rowOfRank)] as const
-  for (const whole of paths) {
-    const local = hashWords(whole)
-    for (const [expected, actual] of [everybody, asked]) {
+  for (const rowOfRank of tables) {
+    const expected = new MatchTable(ranks.length, rowOfRank)
+    const actual = new MatchTable(ranks.length, rowOfRank)
+    for (const whole of paths) {
+      const local = hashWords(whole)
       naive.lookup(local, whole.length, expected)
       index.lookup(local, whole.length, actual)
       same(`matches of [${whole.join()}]`, print(expected), print(actual))
     }
-    sameHoldings(naive, index, namesOf(whole).at(-1) ?? words[0]!)
   }
+  for (const whole of paths) sameHoldings(naive, index, namesOf(whole).at(-1) ?? words[0]!)
 }
 
 function sameHoldings(naive: NaiveIndex, index: BlockIndex, name: bigint): void {
