@@ -2,10 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LifetimeRetention } from '../src/approximate/lifetime-retention.js'
 import { hashWords } from '../src/index.js'
-import { LifetimeModel } from './support/approximate-models.js'
+import { LifetimeModel, blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
 import { NaiveIndex } from './support/naive-index.js'
-import { namesOf } from './support/runs.js'
 
 const ranks = [0, 1, 5]
 const path = fc.array(fc.bigInt({ min: 1n, max: 2n }), { maxLength: 6 })
@@ -47,13 +46,13 @@ function play(commands: readonly Command[], options: { maxBlocks: number; pruneT
   for (const { op, rank: who = 0, path: blocks = [], wait = 0, by = 0, budget = 0 } of commands) {
     if (op === 'insert') {
       nowMs += wait
-      real.insert(who, hashWords(blocks), hashWords(namesOf(blocks)), blocks.length, nowMs)
+      real.insert(who, blocksOf(blocks), nowMs)
       model.insert(who, blocks, nowMs)
     } else if (op === 'advance') nowMs += by
     else if (op === 'jump') {
       // The clock of the machine was set back, and is right again later; the model never hears of it.
       real.expire(nowMs + by)
-      real.insert(who, hashWords([]), hashWords([]), 0, nowMs + by)
+      real.insert(who, blocksOf([]), nowMs + by)
     } else if (op === 'removeRank') {
       real.removeRank(who)
       model.removeRank(who)

@@ -3,10 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { LifetimeRetention } from '../src/approximate/lifetime-retention.js'
 import { LruRetention } from '../src/approximate/lru-retention.js'
 import { hashWords, hashesOf } from '../src/index.js'
-import { LifetimeModel, LruModel } from './support/approximate-models.js'
+import { LifetimeModel, LruModel, blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
 import { NaiveIndex } from './support/naive-index.js'
-import { namesOf } from './support/runs.js'
 
 const ranks = [0, 3]
 const lifetime = { ttlMs: 500, maxBlocks: 20, pruneTargetRatio: 0.8 }
@@ -108,9 +107,7 @@ class Play {
       step.rank,
       step.incarnation,
       attempt,
-      hashWords(blocks),
-      hashWords(namesOf(blocks)),
-      blocks.length,
+      blocksOf(blocks),
       step.privateBlocks,
       this.#nowMs,
     )
@@ -125,9 +122,8 @@ class Play {
     const known = this.model.ranks.get(step.rank)?.leases.get(attempt)?.path ?? []
     const blocks = [...known, ...step.output]
     const from = Math.max(0, known.length - step.repeated)
-    const names = hashWords(namesOf(blocks))
     const { rank: who, privateBlocks: own } = step
-    this.real.materialize(who, attempt, hashWords(blocks), names, from, blocks.length, own)
+    this.real.materialize(who, attempt, blocksOf(blocks), from, own)
     this.model.materialize(who, attempt, blocks, from, own)
     return blocks
   }

@@ -1,6 +1,14 @@
+import type { PromptBlocks } from '../../src/approximate/prompt-blocks.js'
+import { hashWords } from '../../src/hash-words.js'
 import { namesOf } from './runs.js'
 
 type Path = readonly bigint[]
+
+/** The blocks of a path as callers pass them, in arrays that are too long. */
+export function blocksOf(path: Path): PromptBlocks {
+  const local = hashWords([...path, 0xdeadn])
+  return { local, sequence: hashWords([...namesOf(path), 0xdeadn]), count: path.length }
+}
 
 /** Blocks from the left that are in a set of names. */
 function prefixOf(names: readonly bigint[], holds: (name: bigint) => boolean): number {

@@ -59,12 +59,28 @@ export class Churn {
 
   /** The system prompts of every rank, which stay. */
   start(): void {
-    for (let rank = 0; rank < this.#options.ranks; rank++) {
-      for (let prompt = 0; prompt < prompts; prompt++) {
-        this.#write({ id: prompt, rank, tier: DEVICE, blocks: 0 })
-        this.#store(rank, DEVICE, 0, promptBlocks)
-        this.entries += promptBlocks
-      }
+    for (let rank = 0; rank < this.#options.ranks; rank++) this.#startRank(rank)
+  }
+
+  /** An engine restarts: all that its rank has goes at once, and the rank begins anew. */
+  restart(rank: number): void {
+    this.#index.removeRank(rank)
+    this.operations++
+    let kept = 0
+    for (const session of this.#live) {
+      if (session.rank !== rank) this.#live[kept++] = session
+      else if (session.tier === DEVICE) this.entries -= session.blocks
+    }
+    this.#live.length = kept
+    this.entries -= prompts * promptBlocks
+    this.#startRank(rank)
+  }
+
+  #startRank(rank: number): void {
+    for (let prompt = 0; prompt < prompts; prompt++) {
+      this.#write({ id: prompt, rank, tier: DEVICE, blocks: 0 })
+      this.#store(rank, DEVICE, 0, promptBlocks)
+      this.entries += promptBlocks
     }
   }
 

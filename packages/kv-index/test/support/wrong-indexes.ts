@@ -7,11 +7,9 @@ import {
   type RemoveOutcome,
   type StoreOutcome,
   hashAt,
-  highOf,
-  lowOf,
 } from '../../src/index.js'
-import { type NaiveDumpEntry, NaiveIndex } from './naive-index.js'
-import { runOf } from './runs.js'
+import { applyEntry } from './dump.js'
+import { NaiveIndex } from './naive-index.js'
 
 const options = { blockSize: 16 }
 
@@ -53,7 +51,7 @@ class CutsBehindHoles extends Wrong {
     const outcome = super.remove(rank, tier, engine, start, count)
     const rest = [...this.inner.dump()]
     this.inner = new NaiveIndex(options)
-    for (const entry of rest) apply(this.inner, entry)
+    for (const entry of rest) applyEntry(this.inner, entry)
     return outcome
   }
 }
@@ -101,7 +99,7 @@ class KeepsLowerTiers extends Wrong {
   override removeRank(rank: number): void {
     const lower = [...this.inner.dump()].filter((entry) => entry.rank === rank && entry.tier !== DEVICE)
     super.removeRank(rank)
-    for (const entry of lower) apply(this.inner, entry)
+    for (const entry of lower) applyEntry(this.inner, entry)
   }
 }
 
@@ -185,9 +183,4 @@ export class Counting extends Wrong {
 
 function lowHalves(words: HashWords): HashWords {
   return words.map((word, at) => (at % 2 === 0 ? word : 0))
-}
-
-function apply(index: BlockIndex, { rank, tier, hasParent, parent, engine, local }: NaiveDumpEntry): void {
-  const run = { ...runOf(undefined, [], []), engine, local, count: engine.length >> 1 }
-  index.store(rank, tier, { ...run, hasParent, parentLow: lowOf(parent), parentHigh: highOf(parent) })
 }

@@ -1,0 +1,75 @@
+import { type AccountedIndex, type SoakReport, soaks } from '../support/soak.js'
+import { createAccounted } from '../support/subjects.js'
+
+// Runs in Node, started by `npm run soak -- [I5|U28|U30] [--scale 0.01]`; the package itself knows no platform.
+declare const process: {
+  readonly argv: readonly string[]
+  exitCode: number | undefined
+  readonly stdout: { write(text: string): void; readonly isTTY?: boolean }
+  memoryUsage(): { readonly heapUsed: number; readonly arrayBuffers: number }
+}
+declare const gc: () => void
+
+const mebibyte = 2 ** 20
+/** What heap and buffers may differ by between two moments at which the index is empty. */
+const heapNoise = 4 * mebibyte
+
+function memory(): number {
+  gc()
+  gc()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** A tenth first, on the same index, so that what stays for reuse is there; then all of it must bring memory back to that. */
+function soak({ name, unit, count, run }: (typeof soaks)[number], scale: number): boolean {
+  const index: AccountedIndex = createAccounted()
+  const whole = Math.ceil(count * scale)
+  run(index, { count: Math.ceil(whole / 10) })
+  const before = memory()
+  let report: SoakReport
+  let most = 0
+  try {
+    report = run(index, {
+      count: whole,
+      onProgress: () => (most = Math.max(most, process.memoryUsage().arrayBuffers)),
+    })
+  } catch (error) {
+    print(`${name}: ${String(error)}`)
+    return false
+  }
+  const after = memory()
+  const faults = [...report.faults]
+  if (after - before > heapNoise) faults.push(`${after - before} bytes more than before`)
+  const mib = (bytes: number): string => `${(bytes / mebibyte).toFixed(1)} MiB`
+  print(`${name}: ${whole} ${unit}, ${report.operations} operations`)
+  print(`  memory, empty before and after: ${mib(before)}, ${mib(after)}; largest buffers: ${mib(most)}`)
+  for (const [gauge, value] of Object.entries(report.largest)) {
+    print(`  ${gauge.padEnd(20)} largest ${String(value).padStart(10)}   at the end ${report.atEnd[gauge]}`)
+  }
+  for (const fault of faults) print(`  FAULT: ${fault}`)
+  return faults.length === 0
+}
+
+function main(args: readonly string[]): number {
+  const at = args.indexOf('--scale')
+  const scale = at === -1 ? 1 : Number(args[at + 1])
+  const names = args.filter((_, index) => at === -1 || (index !== at && index !== at + 1))
+  const chosen = soaks.filter(
+    ({ name }) => names.length === 0 || names.some((wanted) => name.startsWith(wanted)),
+  )
+  const unknown = names.find((wanted) => !soaks.some(({ name }) => name.startsWith(wanted)))
+  if (unknown !== undefined || !(scale > 0 && scale <= 100)) {
+    print(`usage: npm run soak -- [I5] [U28] [U30] [--scale <above 0, at most 100>], got '${args.join(' ')}'`)
+    return 2
+  }
+  const passed = chosen.filter((one) => soak(one, scale)).length
+  print(`${passed} passed, ${chosen.length - passed} failed`)
+  return passed === chosen.length ? 0 : 1
+}
+
+process.exitCode = main(process.argv.slice(2))

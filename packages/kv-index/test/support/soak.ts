@@ -1,0 +1,148 @@
+import { type BlockIndex, DEVICE } from '../../src/index.js'
+import { Churn } from './churn.js'
+import { matchesOf } from './match-table.js'
+import { namesOf, runOf } from './runs.js'
+
+/** Counters and gauges of an index, by name. */
+export type Gauges = Readonly<Record<string, number>>
+
+/** An index that says what it has allocated. */
+export interface AccountedIndex extends BlockIndex {
+  stats(): Gauges
+}
+
+/** What a soak has seen; `faults` is empty when every bound was kept. */
+export interface SoakReport {
+  readonly operations: number
+  /** Largest value of every gauge. */
+  readonly largest: Gauges
+  /** Values once everything is gone. */
+  readonly atEnd: Gauges
+  readonly faults: readonly string[]
+}
+
+export interface SoakOptions {
+  /** Cycles, adapters or sessions. */
+  readonly count: number
+  /** Told now and then, with the number done. */
+  readonly onProgress?: (done: number) => void
+}
+
+/** The most blocks allocated for a block held. */
+const mostPerLive = 1.5
+/** Blocks that may be allocated whatever is held: the first extent of a pool. */
+const smallest = 2048
+/** A gauge must have come to rest after the first tenth: later it may go so much higher. */
+const mostGrowth = 1.5
+
+class Watch {
+  readonly #index: AccountedIndex
+  readonly #early: Record<string, number> = {}
+  readonly largest: Record<string, number> = {}
+  readonly faults: string[] = []
+
+  constructor(index: AccountedIndex) {
+    this.#index = index
+  }
+
+  look(expectedEntries: number, share: number): void {
+    const { currentSize } = this.#index
+    if (currentSize !== expectedEntries) this.#fault(`${currentSize} entries instead of ${expectedEntries}`)
+    const gauges = this.#index.stats()
+    const { liveBlocks = Number.NaN, allocatedBlocks = Number.NaN } = gauges
+    if (!(allocatedBlocks <= mostPerLive * liveBlocks + smallest))
+      this.#fault(`${allocatedBlocks} blocks are allocated for ${liveBlocks} live ones`)
+    for (const [name, value] of Object.entries(gauges)) {
+      this.largest[name] = Math.max(this.largest[name] ?? 0, value)
+      if (share <= 0.1) this.#early[name] = this.largest[name]!
+      else if (value > mostGrowth * this.#early[name]! + smallest)
+        this.#fault(`gauge ${name} grew from ${this.#early[name]} to ${value} at the same load`)
+    }
+  }
+
+  report(operations: number): SoakReport {
+    const { currentSize } = this.#index
+    const atEnd = this.#index.stats()
+    if (currentSize !== 0) this.#fault(`${currentSize} entries are left`)
+    for (const name of ['liveBlocks', 'edges']) {
+      if (atEnd[name] !== 0) this.#fault(`gauge ${name} is ${atEnd[name]} when everything is gone`)
+    }
+    return { operations, largest: this.largest, atEnd, faults: this.faults }
+  }
+
+  #fault(text: string): void {
+    if (this.faults.length < 10) this.faults.push(text)
+  }
+}
+
+/** I5, U27: sessions come and go; blocks, edges and entries follow what is held, and nothing is left when everything is gone. */
+export function soakCycles(index: AccountedIndex, { count, onProgress }: SoakOptions): SoakReport {
+  const watch = new Watch(index)
+  const churn = new Churn(index, { ranks: 8, liveSessions: 1000, seed: 1 })
+  churn.start()
+  const step = Math.ceil(count / 500)
+  for (let cycle = 1; churn.operations < count; cycle++) {
+    churn.cycle()
+    if (cycle % step !== 0) continue
+    watch.look(churn.entries, churn.operations / count)
+    onProgress?.(churn.operations)
+  }
+  churn.drain()
+  return watch.report(churn.operations)
+}
+
+/** U30: sessions without end on engines that restart; every gauge comes to rest. */
+export function soakSessions(index: AccountedIndex, { count, onProgress }: SoakOptions): SoakReport {
+  const watch = new Watch(index)
+  const ranks = 16
+  const churn = new Churn(index, { ranks, liveSessions: 2000, seed: 2 })
+  churn.start()
+  const step = Math.ceil(count / 500)
+  for (let session = 1; session <= count; session++) {
+    churn.cycle()
+    if (session % 5000 === 0) churn.restart((session / 5000) % ranks)
+    if (session % step !== 0) continue
+    watch.look(churn.entries, session / count)
+    onProgress?.(session)
+  }
+  churn.drain()
+  return watch.report(churn.operations)
+}
+
+/** U28: adapters one after the other, each with content of its own; with the last block of one everything about it is gone. */
+export function soakAdapters(index: AccountedIndex, { count, onProgress }: SoakOptions): SoakReport {
+  const watch = new Watch(index)
+  let operations = 0
+  for (let adapter = 1; adapter <= count; adapter++) {
+    // Like a seed of its own: no local hash is any other adapter's.
+    const path = Array.from({ length: 12 }, (_, at) => (BigInt(adapter) << 20n) + BigInt(at))
+    const names = namesOf(path)
+    for (const rank of [1, 2]) {
+      index.store(rank, DEVICE, runOf(undefined, names, path))
+      for (let fork = 2; fork < 8; fork++) {
+        const tail = [path[fork]! + 64n, path[fork]! + 65n]
+        index.store(rank, DEVICE, runOf(names[fork - 1], [names[fork]! ^ 1n, names[fork]! ^ 2n], tail))
+      }
+    }
+    const matches = matchesOf(index, path, 3)
+    if (matches[1]?.[0] !== 12 || matches[2]?.[0] !== 12) throw new Error(`adapter ${adapter} does not match`)
+    watch.look(48, adapter / count)
+    const tails = [2, 3, 4, 5, 6, 7].flatMap((fork) => [names[fork]! ^ 1n, names[fork]! ^ 2n])
+    const run = runOf(undefined, [...names, ...tails], [...path, ...tails])
+    for (const rank of [1, 2]) {
+      // One engine says so block by block, the other restarts.
+      if ((adapter + rank) % 2 === 0) index.remove(rank, DEVICE, run.engine, 0, run.count)
+      else index.removeRank(rank)
+    }
+    operations += 16
+    watch.look(0, adapter / count)
+    onProgress?.(adapter)
+  }
+  return watch.report(operations)
+}
+
+export const soaks = [
+  { name: 'I5: store and remove', unit: 'operations', count: 10_000_000, run: soakCycles },
+  { name: 'U28: adapters', unit: 'adapters', count: 10_000, run: soakAdapters },
+  { name: 'U30: sessions', unit: 'sessions', count: 1_000_000, run: soakSessions },
+] as const
