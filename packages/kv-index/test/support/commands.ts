@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import type { BlockIndex, BlockRun } from '../../src/block-index.js'
 import { hashOf, hashWords, hashesOf, highOf, lowOf } from '../../src/hash-words.js'
-import { TIERS } from '../../src/tier.js'
+import { DEVICE, DISK, EXTERNAL, HOST_PINNED, TIERS } from '../../src/tier.js'
 import { MatchTable } from './match-table.js'
 import type { NaiveIndex } from './naive-index.js'
 import { namesOf, runOf } from './runs.js'
@@ -15,47 +15,55 @@ export const ranks = [0, 1, 2, 31, 32, 64]
 const halves = [0n, 1n, 2n, 0xffff_ffffn]
 const words = halves.flatMap((high) => halves.map((low) => (high << 32n) | low))
 
-/** Positions at which long paths part. */
-const forks = [1, 8, 9, 24]
-
 type Path = readonly bigint[]
 
 /** What the exact index and the naive one are told together. */
 export type IndexCommand = fc.Command<NaiveIndex, BlockIndex>
 
 const rank = fc.constantFrom(...ranks)
-const tier = fc.oneof(
-  { weight: 5, arbitrary: fc.constant(0) },
-  { weight: 2, arbitrary: fc.constantFrom(1, 2, 3) },
-)
 const salt = fc.oneof(
   { weight: 4, arbitrary: fc.constant(0n) },
   { weight: 1, arbitrary: fc.constantFrom(1n, 2n) },
 )
 
 const shortPath = fc.array(fc.constantFrom(...words.slice(3, 6)), { maxLength: 5 })
-const longPath = fc
-  .record({
-    length: fc.nat({ max: 32 }),
-    forkAt: fc.option(fc.constantFrom(...forks)),
-    branch: fc.nat({ max: 2 }),
-  })
-  .map(({ length, forkAt, branch }) => {
-    const branchOf = (at: number): number => (forkAt !== null && at >= forkAt ? branch : 0)
-    return Array.from({ length }, (_, at) => BigInt(100 * branchOf(at) + at))
-  })
+
+/** Paths that part at one of these positions, or nowhere. */
+function forkedPath(length: fc.Arbitrary<number>, forks: readonly number[]): fc.Arbitrary<Path> {
+  return fc
+    .record({ length, forkAt: fc.option(fc.constantFrom(...forks)), branch: fc.nat({ max: 2 }) })
+    .map(({ length: blocks, forkAt, branch }) => {
+      const branchOf = (at: number): number => (forkAt !== null && at >= forkAt ? branch : 0)
+      return Array.from({ length: blocks }, (_, at) => BigInt(100_000 * branchOf(at) + at))
+    })
+}
+
 /** Local hashes from block 0. */
-export const path: fc.Arbitrary<Path> = fc.oneof(shortPath, longPath)
-const probes = fc.array(path, { minLength: 1, maxLength: 3 })
+export const path: fc.Arbitrary<Path> = fc.oneof(shortPath, forkedPath(fc.nat({ max: 48 }), [1, 8, 9, 24]))
 
 /** A run of blocks as an engine announces it: some part of a path, behind the rest of it. */
-const partOfPath = fc
-  .record({ path, salt, from: fc.nat({ max: 32 }), length: fc.nat({ max: 32 }) })
-  .map(({ path: whole, salt: ofEngine, from, length }) => {
-    const start = whole.length === 0 ? 0 : from % (whole.length + 1)
-    const names = namesOf(whole, ofEngine)
-    return runOf(names[start - 1], names.slice(start, start + length), whole.slice(start, start + length))
-  })
+function partOf(paths: fc.Arbitrary<Path>, position: fc.Arbitrary<number>): fc.Arbitrary<BlockRun> {
+  return fc
+    .record({ path: paths, salt, from: position, length: position })
+    .map(({ path: whole, salt: ofEngine, from, length }) => {
+      const start = whole.length === 0 ? 0 : from % (whole.length + 1)
+      const names = namesOf(whole, ofEngine)
+      return runOf(names[start - 1], names.slice(start, start + length), whole.slice(start, start + length))
+    })
+}
+
+/** Names of blocks that follow one another, in the orders in which engines let go of them. */
+function namesIn(paths: fc.Arbitrary<Path>, position: fc.Arbitrary<number>): fc.Arbitrary<Path> {
+  const order = fc.constantFrom('from the root', 'from the end', 'twice')
+  return fc
+    .record({ path: paths, salt, from: position, length: position, order })
+    .map(({ path: whole, salt: ofEngine, from, length, order: way }) => {
+      const start = whole.length === 0 ? 0 : from % whole.length
+      const names = namesOf(whole, ofEngine).slice(start, start + length)
+      if (way === 'twice') return [...names, ...names]
+      return way === 'from the root' ? names : names.toReversed()
+    })
+}
 
 /** A run that takes no heed of content: names stand under several parents, twice in one run, and under themselves. */
 const namedRun = fc
@@ -73,35 +81,54 @@ const namedRun = fc
     ),
   )
 
-const namesOfPath = fc
-  .record({
-    path,
-    salt,
-    from: fc.nat({ max: 32 }),
-    length: fc.nat({ max: 32 }),
-    order: fc.constantFrom('from the root', 'from the end', 'twice'),
-  })
-  .map(({ path: whole, salt: ofEngine, from, length, order }) => {
-    const start = whole.length === 0 ? 0 : from % whole.length
-    const names = namesOf(whole, ofEngine).slice(start, start + length)
-    if (order === 'twice') return [...names, ...names]
-    return order === 'from the root' ? names : names.toReversed()
-  })
-const names = fc.oneof(
-  { weight: 3, arbitrary: namesOfPath },
-  { weight: 2, arbitrary: fc.array(fc.constantFrom(...words), { maxLength: 4 }) },
-)
+const someNames = fc.array(fc.constantFrom(...words), { maxLength: 4 })
+
+interface Drawn {
+  readonly tiers: fc.Arbitrary<number>
+  readonly paths: fc.Arbitrary<Path>
+  /** Where in a path a run begins, and how many blocks it has. */
+  readonly position: fc.Arbitrary<number>
+  readonly maxProbes: number
+}
+
+function commandsOver({ tiers, paths, position, maxProbes }: Drawn): fc.Arbitrary<IndexCommand>[] {
+  const probes = fc.array(paths, { minLength: 1, maxLength: maxProbes })
+  const stores = fc.tuple(rank, tiers, partOf(paths, position), probes).map((drawn) => new Store(...drawn))
+  const names = fc.oneof(
+    { weight: 3, arbitrary: namesIn(paths, position) },
+    { weight: 2, arbitrary: someNames },
+  )
+  return [
+    stores,
+    stores,
+    fc.tuple(rank, tiers, namedRun, probes).map((drawn) => new Store(...drawn)),
+    fc.tuple(rank, tiers, names, probes).map((drawn) => new Remove(...drawn)),
+    fc
+      .tuple(rank, fc.nat({ max: 9 }), probes)
+      .map(([who, dice, drawn]) => (dice === 0 ? new RemoveRank(who, drawn) : new Lookups(drawn))),
+  ]
+}
 
 /** All of them, each as often as engines would send it or more. */
-export const commands: fc.Arbitrary<IndexCommand>[] = [
-  fc.tuple(rank, tier, partOfPath, probes).map((drawn) => new Store(...drawn)),
-  fc.tuple(rank, tier, partOfPath, probes).map((drawn) => new Store(...drawn)),
-  fc.tuple(rank, tier, namedRun, probes).map((drawn) => new Store(...drawn)),
-  fc.tuple(rank, tier, names, probes).map((drawn) => new Remove(...drawn)),
-  fc
-    .tuple(rank, fc.nat({ max: 9 }), probes)
-    .map(([who, dice, paths]) => (dice === 0 ? new RemoveRank(who, paths) : new Lookups(paths))),
-]
+export const commands = commandsOver({
+  tiers: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(DEVICE) },
+    { weight: 2, arbitrary: fc.constantFrom(HOST_PINNED, DISK, EXTERNAL) },
+  ),
+  paths: path,
+  position: fc.nat({ max: 32 }),
+  maxProbes: 3,
+})
+
+const borders = [1, 2, 4095, 4096, 4097, 6000, 8192]
+
+/** The same on the device tier, with runs of thousands of blocks, cut and joined at powers of two and near them. */
+export const longCommands = commandsOver({
+  tiers: fc.constant(DEVICE),
+  paths: forkedPath(fc.constantFrom(...borders, 9000), borders),
+  position: fc.constantFrom(0, ...borders),
+  maxProbes: 1,
+})
 
 abstract class Compared implements IndexCommand {
   readonly probes: readonly Path[]

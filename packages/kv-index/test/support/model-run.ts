@@ -1,19 +1,24 @@
 import fc from 'fast-check'
 import type { BlockIndex } from '../../src/index.js'
-import { commands } from './commands.js'
+import { commands, longCommands } from './commands.js'
 import { NaiveIndex } from './naive-index.js'
 
 /** How many runs, and of how many commands each at most. */
 export interface ModelRunOptions {
   readonly runs: number
   readonly commands: number
+  /** Paths of thousands of blocks. Default false. */
+  readonly long?: boolean
   /** Stop at the first failure instead of looking for a smaller one. Default false. */
   readonly endOnFailure?: boolean
 }
 
 /** Gives an index and the naive one the same random commands; throws where they answer differently. The seed is fixed. */
 export function modelRun(create: () => BlockIndex, options: ModelRunOptions): void {
-  const drawn = fc.commands(commands, { maxCommands: options.commands, size: 'max' })
+  const drawn = fc.commands(options.long === true ? longCommands : commands, {
+    maxCommands: options.commands,
+    size: 'max',
+  })
   fc.assert(
     fc.property(drawn, (sequence) => {
       fc.modelRun(() => ({ model: new NaiveIndex({ blockSize: 16 }), real: create() }), sequence)
