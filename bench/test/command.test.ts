@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../src/command.js'
 import { Progress } from '../src/progress.js'
 import type { SelectionReport } from '../src/selection/results.js'
+import type { StateReport } from '../src/state/state-bench.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'router-bench-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -95,6 +96,18 @@ describe('bench as a process', () => {
     expect(isIsolated).toBe(true)
     expect(rows.map(({ variant }) => variant)).toEqual(['stacked/s1', 'stacked/s2', 'stacked/s4'])
     expect(rows.every(({ p50Ns }) => p50Ns > 0)).toBe(true)
+  })
+
+  it('measures each row of a state bench in a process of its own', async () => {
+    const root = fileURLToPath(new URL('../..', import.meta.url))
+    const file = join(folder, 'own-row.json')
+    const args = ['index', '--quick', '--filter', 'early miss, hot', '--json', file]
+    await promisify(execFile)(process.execPath, ['scripts/run.mjs', 'bench', ...args], { cwd: root })
+    const { name, rows } = JSON.parse(readFileSync(file, 'utf8')) as StateReport
+    expect(name).toBe('index')
+    expect(rows).toHaveLength(1)
+    expect(rows[0]).toMatchObject({ name: 'early miss, hot', unit: 'ns', reach: { atMost: 15 } })
+    expect(rows[0]!.value).toBeGreaterThan(0)
   })
 })
 
