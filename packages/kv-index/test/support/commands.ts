@@ -10,6 +10,8 @@ import { namesOf, runOf } from './runs.js'
 
 /** Ranks around the borders of words and tables. */
 export const ranks = [0, 1, 2, 31, 32, 64]
+/** The first of many ranks that do the same. */
+const crowd = 70
 
 /** Halves that are equal to each other's, zero, all ones. */
 const halves = [0n, 1n, 2n, 0xffff_ffffn]
@@ -89,11 +91,18 @@ interface Drawn {
   /** Where in a path a run begins, and how many blocks it has. */
   readonly position: fc.Arbitrary<number>
   readonly maxProbes: number
+  /** Also ranks that all store the same. */
+  readonly hasCrowd: boolean
 }
 
-function commandsOver({ tiers, paths, position, maxProbes }: Drawn): fc.Arbitrary<IndexCommand>[] {
+function commandsOver({ tiers, paths, position, maxProbes, hasCrowd }: Drawn): fc.Arbitrary<IndexCommand>[] {
+  const one = fc.nat({ max: 30 }).map((at) => crowd + at)
+  const who = hasCrowd ? fc.oneof(rank, one) : rank
   const probes = fc.array(paths, { minLength: 1, maxLength: maxProbes })
-  const stores = fc.tuple(rank, tiers, partOf(paths, position), probes).map((drawn) => new Store(...drawn))
+  const stores = fc.tuple(who, tiers, partOf(paths, position), probes).map((drawn) => new Store(...drawn))
+  const byMany = fc
+    .tuple(fc.nat({ max: 3 }), fc.constantFrom(1, 2), tiers, partOf(paths, position), probes)
+    .map((drawn) => new StoreByMany(...drawn))
   const names = fc.oneof(
     { weight: 3, arbitrary: namesIn(paths, position) },
     { weight: 2, arbitrary: someNames },
@@ -101,24 +110,26 @@ function commandsOver({ tiers, paths, position, maxProbes }: Drawn): fc.Arbitrar
   return [
     stores,
     stores,
-    fc.tuple(rank, tiers, namedRun, probes).map((drawn) => new Store(...drawn)),
-    fc.tuple(rank, tiers, names, probes).map((drawn) => new Remove(...drawn)),
+    ...(hasCrowd ? [byMany] : []),
+    fc.tuple(who, tiers, namedRun, probes).map((drawn) => new Store(...drawn)),
+    fc.tuple(who, tiers, names, probes).map((drawn) => new Remove(...drawn)),
     fc
-      .tuple(rank, fc.nat({ max: 9 }), probes)
-      .map(([who, dice, drawn]) => (dice === 0 ? new RemoveRank(who, drawn) : new Lookups(drawn))),
+      .tuple(who, fc.nat({ max: 9 }), probes)
+      .map(([one, dice, drawn]) => (dice === 0 ? new RemoveRank(one, drawn) : new Lookups(drawn))),
   ]
 }
 
+const anyTier = fc.oneof(
+  { weight: 5, arbitrary: fc.constant(DEVICE) },
+  { weight: 2, arbitrary: fc.constantFrom(HOST_PINNED, DISK, EXTERNAL) },
+)
+const short = { tiers: anyTier, paths: path, position: fc.nat({ max: 32 }), maxProbes: 3 }
+
 /** All of them, each as often as engines would send it or more. */
-export const commands = commandsOver({
-  tiers: fc.oneof(
-    { weight: 5, arbitrary: fc.constant(DEVICE) },
-    { weight: 2, arbitrary: fc.constantFrom(HOST_PINNED, DISK, EXTERNAL) },
-  ),
-  paths: path,
-  position: fc.nat({ max: 32 }),
-  maxProbes: 3,
-})
+export const commands = commandsOver({ ...short, hasCrowd: false })
+
+/** The same with many ranks that store the same. */
+export const crowdCommands = commandsOver({ ...short, hasCrowd: true })
 
 const borders = [1, 2, 4095, 4096, 4097, 6000, 8192]
 
@@ -128,6 +139,7 @@ export const longCommands = commandsOver({
   paths: forkedPath(fc.constantFrom(...borders, 9000), borders),
   position: fc.constantFrom(0, ...borders),
   maxProbes: 1,
+  hasCrowd: false,
 })
 
 abstract class Compared implements IndexCommand {
@@ -184,6 +196,24 @@ class Store extends Compared {
   }
 }
 
+/** Many ranks store the same run: more holders than a loop over them would be cheap for. */
+class StoreByMany extends Compared {
+  readonly stores: readonly Store[]
+  constructor(first: number, step: number, where: number, blocks: BlockRun, paths: readonly Path[]) {
+    super(paths)
+    this.stores = Array.from(
+      { length: 24 },
+      (_, at) => new Store(crowd + first + step * at, where, blocks, []),
+    )
+  }
+  apply(index: BlockIndex): string {
+    return this.stores.map((store) => store.apply(index)).join()
+  }
+  toString(): string {
+    return `[${this.stores.join(', ')}]`
+  }
+}
+
 class Remove extends Compared {
   readonly rank: number
   readonly tier: number
@@ -230,20 +260,21 @@ class Lookups extends Compared {
   }
 }
 
-/** Rows as a host has them: not in the order of ranks, and some ranks that nobody asks for. */
-const tables = [-1, 31].map((unasked) =>
-  Array.from({ length: Math.max(...ranks) + 2 }, (_, one) => {
-    return one === unasked ? -1 : ranks.toReversed().indexOf(one)
-  }),
-)
+/** Rows as a host has them: not in the order of ranks; -1 for ranks that nobody asks for. */
+function rowsOf(asked: readonly number[]): number[] {
+  const rowOfRank = Array.from({ length: Math.max(...asked) + 2 }, () => -1)
+  for (const [row, one] of asked.entries()) rowOfRank[one] = asked.length - 1 - row
+  return rowOfRank
+}
 
 /** Throws where two indexes answer differently: sizes, holdings, matches of these paths with one table for all of them. */
 export function agree(naive: NaiveIndex, index: BlockIndex, paths: readonly Path[]): void {
   same('currentSize', naive.currentSize, index.currentSize)
   for (const one of ranks) same(`sizeOf(${one})`, naive.sizeOf(one), index.sizeOf(one))
-  for (const rowOfRank of tables) {
-    const expected = new MatchTable(ranks.length, rowOfRank)
-    const actual = new MatchTable(ranks.length, rowOfRank)
+  const everybody = [...new Set([...ranks, ...naive.ranks()])]
+  for (const asked of [everybody, everybody.filter((one) => one !== 31)]) {
+    const expected = new MatchTable(asked.length, rowsOf(asked))
+    const actual = new MatchTable(asked.length, rowsOf(asked))
     for (const whole of paths) {
       const local = hashWords(whole)
       naive.lookup(local, whole.length, expected)

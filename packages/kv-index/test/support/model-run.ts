@@ -1,21 +1,23 @@
 import fc from 'fast-check'
 import type { BlockIndex } from '../../src/index.js'
-import { commands, longCommands } from './commands.js'
+import { commands, crowdCommands, longCommands } from './commands.js'
 import { NaiveIndex } from './naive-index.js'
+
+const kinds = { usual: commands, crowd: crowdCommands, long: longCommands }
 
 /** How many runs, and of how many commands each at most. */
 export interface ModelRunOptions {
   readonly runs: number
   readonly commands: number
-  /** Paths of thousands of blocks. Default false. */
-  readonly long?: boolean
+  /** `long`: paths of thousands of blocks; `crowd`: many ranks that store the same. */
+  readonly kind?: keyof typeof kinds
   /** Stop at the first failure instead of looking for a smaller one. Default false. */
   readonly endOnFailure?: boolean
 }
 
 /** Gives an index and the naive one the same random commands; throws where they answer differently. The seed is fixed. */
 export function modelRun(create: () => BlockIndex, options: ModelRunOptions): void {
-  const drawn = fc.commands(options.long === true ? longCommands : commands, {
+  const drawn = fc.commands(kinds[options.kind ?? 'usual'], {
     maxCommands: options.commands,
     size: 'max',
   })

@@ -64,6 +64,12 @@ export class NaiveIndex implements BlockIndex {
     return [...this.#namesOf(rank).values()].reduce((sum, places) => sum + places.length, 0)
   }
 
+  /** Ranks that hold something on some tier. */
+  ranks(): Set<number> {
+    const lower = this.#lower.flatMap((tier) => [...tier.values()].flatMap(({ holders }) => [...holders]))
+    return new Set([...this.#names.keys(), ...lower])
+  }
+
   store(rank: number, tier: number, run: BlockRun): StoreOutcome {
     const blocks = blocksOf(run)
     const parent = run.hasParent ? hashOf(run.parentLow, run.parentHigh) : undefined
