@@ -106,6 +106,8 @@ export class NaiveIndex implements BlockIndex {
     for (const { engine, local } of blocks) {
       const known = tier.get(engine)
       if (known !== undefined && (known.parent !== parent || known.local !== local)) break
+      // The rank has this content at this place already, under another name: the first one stays here too.
+      if (hasTwin(tier, rank, engine, parent, local)) break
       const block = known ?? { parent, local, holders: new Set<number>() }
       block.holders.add(rank)
       tier.set(engine, block)
@@ -266,6 +268,19 @@ function blocksOf({ engine, local, start, count }: BlockRun): Block[] {
     engine: hashAt(engine, start + index),
     local: hashAt(local, start + index),
   }))
+}
+
+function hasTwin(
+  tier: Map<bigint, LowerBlock>,
+  rank: number,
+  engine: bigint,
+  parent: bigint | undefined,
+  local: bigint,
+): boolean {
+  return [...tier].some(
+    ([name, block]) =>
+      name !== engine && block.parent === parent && block.local === local && block.holders.has(rank),
+  )
 }
 
 function forgetLower(tier: Map<bigint, LowerBlock>, hash: bigint, rank: number): void {

@@ -8,7 +8,7 @@ export type Gauges = Readonly<Record<string, number>>
 
 /** An index that says what it has allocated. */
 export interface AccountedIndex extends BlockIndex {
-  stats(): Gauges
+  gauges(): Gauges
 }
 
 /** What a soak has seen; `faults` is empty when every bound was kept. */
@@ -48,7 +48,7 @@ class Watch {
   look(expectedEntries: number, share: number): void {
     const { currentSize } = this.#index
     if (currentSize !== expectedEntries) this.#fault(`${currentSize} entries instead of ${expectedEntries}`)
-    const gauges = this.#index.stats()
+    const gauges = this.#index.gauges()
     const { liveBlocks = Number.NaN, allocatedBlocks = Number.NaN } = gauges
     if (!(allocatedBlocks <= mostPerLive * liveBlocks + smallest))
       this.#fault(`${allocatedBlocks} blocks are allocated for ${liveBlocks} live ones`)
@@ -62,7 +62,7 @@ class Watch {
 
   report(operations: number): SoakReport {
     const { currentSize } = this.#index
-    const atEnd = this.#index.stats()
+    const atEnd = this.#index.gauges()
     if (currentSize !== 0) this.#fault(`${currentSize} entries are left`)
     for (const name of ['liveBlocks', 'edges']) {
       if (atEnd[name] !== 0) this.#fault(`gauge ${name} is ${atEnd[name]} when everything is gone`)
