@@ -5,6 +5,7 @@ import { NONE, grown } from './entry-pool.js'
 import { KeyPool } from './key-pool.js'
 import { type LifetimeOptions, lifetimeOptions } from './lifetime-options.js'
 import { LinkedLists } from './linked-lists.js'
+import type { PromptBlocks } from './prompt-blocks.js'
 import { RemovalBatch } from './removal-batch.js'
 
 /** Expiries are whole multiples of this, in ms. */
@@ -81,10 +82,11 @@ export class LifetimeRetention {
    * The rank was sent a prompt: its complete blocks are stored for it from the root, each under its sequence hash, and their life
    * starts anew. Where the index is full nothing new is stored. `O(count)`; allocates only to grow.
    */
-  insert(rank: number, local: HashWords, sequence: HashWords, count: number, nowMs: number): void {
+  insert(rank: number, blocks: PromptBlocks, nowMs: number): void {
+    const { sequence, count } = blocks
     this.expire(nowMs)
     if (count === 0) return
-    const isStored = this.#store(rank, local, sequence, count)
+    const isStored = this.#store(rank, blocks)
     const expiryMs = Math.ceil((this.#nowMs + this.options.ttlMs) / TICK_MS) * TICK_MS
     const owner = this.#ownerOf(rank)
     for (let depth = count - 1; depth >= 0; depth--) {
@@ -134,7 +136,7 @@ export class LifetimeRetention {
     return entry !== NONE && this.#expiryMs[entry]! <= this.#nowMs
   }
 
-  #store(rank: number, local: HashWords, sequence: HashWords, count: number): boolean {
+  #store(rank: number, { local, sequence, count }: PromptBlocks): boolean {
     const run = this.#run
     run.engine = sequence
     run.local = local

@@ -6,6 +6,7 @@ import { CopyTable } from './copy-table.js'
 import { NONE, grown } from './entry-pool.js'
 import { LeaseTable } from './lease-table.js'
 import type { LifetimeRetention } from './lifetime-retention.js'
+import type { PromptBlocks } from './prompt-blocks.js'
 
 /** How blocks of a rank are kept: by capacity, by lifetime for want of one, or not at all. */
 export type RetentionMode = 'lru' | 'ttl' | 'ignored'
@@ -111,18 +112,15 @@ export class LruRetention {
   /**
    * A request was dispatched to a rank: refers to the blocks of the prompt, as far as its prefix is resident, and to new copies of
    * the others. On a rank kept by lifetime the prompt is inserted with that; an unknown rank or another incarnation is ignored.
-   * `O(count)`; allocates only to grow.
+   * `O(blocks)`; allocates only to grow.
    * @param attempt a safe integer >= 0, unique among those of the rank that were not released. Error: `KV_INDEX_ATTEMPT_DUPLICATE`
-   * @param count complete blocks of the prompt
    * @param privateBlocks blocks that no other request can share, a partial last one included
    */
   acquire(
     rank: number,
     incarnation: number,
     attempt: number,
-    local: HashWords,
-    sequence: HashWords,
-    count: number,
+    blocks: PromptBlocks,
     privateBlocks: number,
     nowMs: number,
   ): RetentionMode {
@@ -130,46 +128,45 @@ export class LruRetention {
     const owner = this.#ranks[rank]
     if (owner === undefined || owner.incarnation !== incarnation) return 'ignored'
     if (owner.mode === 'ttl') {
-      this.lifetime.insert(rank, local, sequence, count, nowMs)
+      this.lifetime.insert(rank, blocks, nowMs)
       return 'ttl'
     }
     if (this.#leases.find(owner.life, attempt) !== NONE) {
       const message = `attempt ${attempt} of rank ${rank} is not released yet; expected another number`
       throw new KvIndexError('KV_INDEX_ATTEMPT_DUPLICATE', message, { rank, attempt })
     }
-    this.#dropOrphans(2 * count + 2)
+    this.#dropOrphans(2 * blocks.count + 2)
     const lease = this.#leases.add(owner.life, attempt, rank + 1)
     owner.leases++
-    const resident = this.#referResident(rank, owner, lease, sequence, count)
-    this.#referNew(owner, lease, sequence, resident, count)
+    const resident = this.#referResident(rank, owner, lease, blocks)
+    this.#referNew(owner, lease, blocks, resident)
     this.#setPrivate(owner, lease, privateBlocks)
     this.#evict(rank, owner)
-    this.#store(rank, local, sequence, 0, count)
+    this.#store(rank, blocks, 0)
     return 'lru'
   }
 
   /**
-   * The request of an attempt wrote output: the blocks `from` to `count` of its sequence are complete now, and get new copies.
+   * The request of an attempt wrote output: the blocks of its sequence from position `from` on are complete now, and get new copies.
    * Unknown attempts and ranks that are not kept by capacity are ignored.
-   * @param local hashes of all blocks, those of the prompt included; the same of `sequence`
+   * @param blocks prompt and output
+   * @param privateBlocks instead of those that the attempt had
    */
   materialize(
     rank: number,
     attempt: number,
-    local: HashWords,
-    sequence: HashWords,
+    blocks: PromptBlocks,
     from: number,
-    count: number,
     privateBlocks: number,
   ): void {
     this.evictedCount = 0
     const owner = this.#ranks[rank]
     const lease = owner === undefined ? NONE : this.#leases.find(owner.life, attempt)
     if (owner === undefined || lease === NONE) return
-    this.#referNew(owner, lease, sequence, from, count)
+    this.#referNew(owner, lease, blocks, from)
     this.#setPrivate(owner, lease, privateBlocks)
     this.#evict(rank, owner)
-    this.#store(rank, local, sequence, from, count)
+    this.#store(rank, blocks, from)
   }
 
   /** The request of an attempt ended, however it did. A repeated or unknown one is ignored. */
@@ -240,7 +237,7 @@ export class LruRetention {
   }
 
   /** Refers to the first copies of the blocks that are resident from the left; returns how many. */
-  #referResident(rank: number, owner: RankCopies, lease: number, sequence: HashWords, count: number): number {
+  #referResident(rank: number, owner: RankCopies, lease: number, { sequence, count }: PromptBlocks): number {
     for (let at = 0; at < count; at++) {
       const copy = this.#copies.firstOf(owner.life, sequence[2 * at]!, sequence[2 * at + 1]!)
       if (copy === NONE) return at
@@ -253,7 +250,7 @@ export class LruRetention {
     return count
   }
 
-  #referNew(owner: RankCopies, lease: number, sequence: HashWords, from: number, count: number): void {
+  #referNew(owner: RankCopies, lease: number, { sequence, count }: PromptBlocks, from: number): void {
     for (let at = from; at < count; at++) {
       const copy = this.#copies.add(owner.life, sequence[2 * at]!, sequence[2 * at + 1]!)
       this.#refer(owner, lease, copy, at)
@@ -290,7 +287,7 @@ export class LruRetention {
   }
 
   /** From the root where it can: blocks that a full index refused earlier get another chance. */
-  #store(rank: number, local: HashWords, sequence: HashWords, from: number, count: number): void {
+  #store(rank: number, { local, sequence, count }: PromptBlocks, from: number): void {
     if (from >= count) return
     const run = this.#run
     run.hasParent = from > 0
