@@ -48,6 +48,13 @@ export class EligibleRanks {
     if (++this.#selections > selectionsBeforeCopy) this.#mirror()
   }
 
+  /** Copies the decode costs of the table anew, where rows are kept. */
+  copyDecodeCosts(): void {
+    if (!this.isMirrored) return
+    const { load } = this.#table.columns.groups
+    this.#gather.copy(this.list, load!.decodeCostBlocks, this.columns.groups.load!.decodeCostBlocks)
+  }
+
   #listRows(): void {
     this.#isCurrent = true
     this.#selections = 0

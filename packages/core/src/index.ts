@@ -1,5 +1,19 @@
 export type { RankRejection } from './eligibility.js'
 export type { RankExplanation, SelectionExplanation } from './explanation.js'
+export type { LedgerViolation } from './load/audit.js'
+export {
+  type ActiveLoad,
+  type Booking,
+  BookingBudget,
+  type BookingExpiry,
+  type LoadScope,
+  type PotentialLoad,
+  type PotentialRequest,
+  type RankLoad,
+  effectivePrefillTokens,
+} from './load/booking.js'
+export { LoadLedger, type LoadLedgerOptions } from './load/load-ledger.js'
+export { type LoadReport, LoadReports, type LoadReportsOptions } from './load/load-reports.js'
 export { type PatchOutcome, PolicyInstance } from './policy-instance.js'
 export type {
   AffinityTarget,

@@ -21,19 +21,19 @@ export class RowGather {
   }
 
   gather(list: RowList): void {
-    const { loops } = this.#table
-    const byRuns = list.runs * worthwhileRun <= list.count
-    for (let index = 0; index < this.#sources.length; index++) {
-      const source = this.#sources[index]!
-      const target = this.#targets[index]!
-      if (byRuns) this.#copyRuns(list, source, target)
-      else loops.gather(list.rows, list.count, source, target)
-    }
+    for (let index = 0; index < this.#sources.length; index++)
+      this.copy(list, this.#sources[index]!, this.#targets[index]!)
     const { cache, load } = this.#target.views
     const { unknownCaches, unknownLoads } = this.#table.columns
     if (load !== undefined) load.allAvailable = unknownLoads === 0 || allOnes(load.isAvailable, list.count)
     if (cache !== undefined)
       cache.allAvailable = unknownCaches === 0 || allOnes(cache.isAvailable, list.count)
+  }
+
+  /** Copies the listed rows of one column. */
+  copy(list: RowList, source: Column, target: Column): void {
+    if (list.runs * worthwhileRun <= list.count) this.#copyRuns(list, source, target)
+    else this.#table.loops.gather(list.rows, list.count, source, target)
   }
 
   #copyRuns(list: RowList, source: Column, target: Column): void {

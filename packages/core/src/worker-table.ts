@@ -8,6 +8,9 @@ import { SlotRegistry } from './slot-registry.js'
 import { TaintIndex } from './taint-index.js'
 import { type WorkerRecord, workerInfoFrom } from './worker-record.js'
 
+type SlotListener = (dropped: readonly number[], added: readonly number[]) => void
+const noSlots: readonly number[] = []
+
 /**
  * The ranks of one routing partition and role as struct of arrays. *Rows* are positions in the columns, always in canonical
  * `(workerId, dpRank)` order; a *slot* names a rank for as long as it stays. Changes of workers are applied at the next use.
@@ -36,6 +39,7 @@ export class WorkerTable {
   readonly #written: Column<Uint8Array>
   readonly #slots = new SlotRegistry()
   readonly #departureListeners = new Set<(workerId: bigint) => void>()
+  readonly #slotListeners = new Set<SlotListener>()
   #workers: readonly WorkerInfo[] = []
   #availableIds: ReadonlySet<bigint> | undefined
   // Rows with an overlap to clear; a row is listed once.
@@ -71,12 +75,19 @@ export class WorkerTable {
     this.#forget(dropped)
     this.#forget(added)
     this.#unsettle()
+    for (const listener of this.#slotListeners) listener(dropped, added)
   }
 
   /** Calls `listener` with the id of each worker that is removed, at once; returns how to stop. */
   onDeparture(listener: (workerId: bigint) => void): () => void {
     this.#departureListeners.add(listener)
     return () => void this.#departureListeners.delete(listener)
+  }
+
+  /** Calls `listener` with the slots that stand for no rank any more and those that stand for a new one, at once; returns how to stop. */
+  onSlots(listener: SlotListener): () => void {
+    this.#slotListeners.add(listener)
+    return () => void this.#slotListeners.delete(listener)
   }
 
   /** Forgets a worker and everything of its ranks; false when it was unknown. */
@@ -86,6 +97,7 @@ export class WorkerTable {
     for (const listener of this.#departureListeners) listener(workerId)
     this.#forget(slots)
     this.#unsettle()
+    for (const listener of this.#slotListeners) listener(slots, noSlots)
     return true
   }
 

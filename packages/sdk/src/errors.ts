@@ -15,6 +15,7 @@ export const errorCodes = [
   'ROUTER_INPUT_NOT_DECLARED',
   // queue, bookings and life cycle of the host
   'ROUTER_DUPLICATE_REQUEST',
+  'ROUTER_ADMISSION_FULL',
   'ROUTER_QUEUE_REJECTED',
   'ROUTER_DEADLINE_EXCEEDED',
   'ROUTER_SHUTTING_DOWN',
