@@ -6,9 +6,15 @@ export const kvIndexErrorCodes = [
   'KV_INDEX_HASH_INVALID',
   'KV_INDEX_RANGE_INVALID',
   'KV_INDEX_PREFIX_TOKENS_INVALID',
+  // index
+  'KV_INDEX_RANK_INVALID',
+  'KV_INDEX_DUMP_INVALID',
   // approximate mode
   'KV_INDEX_OPTION_INVALID',
   'KV_INDEX_ATTEMPT_DUPLICATE',
+  // engine events
+  'KV_EVENTS_ENDPOINT_INVALID',
+  'KV_EVENTS_SOCKET_DUPLICATE',
 ] as const
 
 /** One of `kvIndexErrorCodes`. */

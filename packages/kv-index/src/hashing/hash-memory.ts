@@ -25,7 +25,8 @@ export const scratchWords = scratchBytes / 4
 
 /**
  * Tokens in, hashes out: a memory of fixed size (706 KiB) that a kernel works in, either the WebAssembly one or the plain one. Each
- * method works on what the views hold and allocates nothing warm.
+ * method works on what the views hold and allocates nothing warm: halves are passed as signed integers, since a number beyond 31 bits
+ * would be an object.
  */
 export class HashMemory {
   /** Whether the kernel is the WebAssembly one. */
@@ -67,7 +68,8 @@ export class HashMemory {
 
   /** Local hashes of `count` inputs of `length` words, `stride` words apart. */
   hashBlocks(length: number, stride: number, count: number, seed: HashSeed): void {
-    const { low, high } = seed
+    const low = seed.low | 0
+    const high = seed.high | 0
     const derived = this.#secrets.derivedFor(low, high)
     this.#kernel.hashBlocks(inputStart, 4 * length, 4 * stride, count, low, high, 0, derived, localStart)
   }
@@ -75,7 +77,7 @@ export class HashMemory {
   /** `hashBlocks` and `chain`. */
   hashChained(length: number, stride: number, count: number, seed: HashSeed, isFirst: boolean): void {
     if (length === 16) {
-      const derived = this.#secrets.derivedFor(seed.low, seed.high)
+      const derived = this.#secrets.derivedFor(seed.low | 0, seed.high | 0)
       this.#kernel.hashChained64(
         inputStart,
         4 * stride,
@@ -99,7 +101,8 @@ export class HashMemory {
 
   /** Hash of the first so many bytes of the scratch; it becomes `local` hash `index`. */
   hashScratch(length: number, seed: HashSeed, index: number): void {
-    const { low, high } = seed
+    const low = seed.low | 0
+    const high = seed.high | 0
     const derived = this.#secrets.derivedFor(low, high)
     this.#kernel.hashBlocks(scratchStart, length, 0, 1, low, high, 0, derived, localStart + 8 * index)
   }
@@ -107,8 +110,10 @@ export class HashMemory {
   /** `hashScratch` of bytes that lie elsewhere, for inputs too long for this memory. */
   hashOutside(bytes: Uint8Array, seed: HashSeed, index: number): void {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    const derived = this.#secrets.derivedFor(seed.low, seed.high)
-    hashBytes(view, 0, bytes.length, seed.low, seed.high, this.#secrets.view, derived)
+    const low = seed.low | 0
+    const high = seed.high | 0
+    const derived = this.#secrets.derivedFor(low, high)
+    hashBytes(view, 0, bytes.length, low, high, this.#secrets.view, derived)
     this.local[2 * index] = lowHash()
     this.local[2 * index + 1] = highHash()
   }

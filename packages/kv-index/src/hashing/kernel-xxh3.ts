@@ -260,17 +260,18 @@ function multiply(at: number, low: number, high: number): void {
 
 /** Adds both halves of the 128-bit product of a and b, folded by xor. */
 function addFold(at: number, aLow: number, aHigh: number, bLow: number, bHigh: number): void {
-  const second = highProduct(aLow, bLow) + (Math.imul(aLow, bHigh) >>> 0) + (Math.imul(aHigh, bLow) >>> 0)
+  const second =
+    (highProduct(aLow, bLow) >>> 0) + (Math.imul(aLow, bHigh) >>> 0) + (Math.imul(aHigh, bLow) >>> 0)
   const third =
-    highProduct(aLow, bHigh) +
-    highProduct(aHigh, bLow) +
+    (highProduct(aLow, bHigh) >>> 0) +
+    (highProduct(aHigh, bLow) >>> 0) +
     (Math.imul(aHigh, bHigh) >>> 0) +
     Math.floor(second / 0x1_0000_0000)
   const fourth = highProduct(aHigh, bHigh) + Math.floor(third / 0x1_0000_0000)
   add(at, Math.imul(aLow, bLow) ^ third, second ^ fourth)
 }
 
-/** Upper 32 bits of the product of two unsigned 32-bit integers. */
+/** Upper 32 bits of the product of two unsigned 32-bit integers, signed: a number beyond 31 bits would be an object. */
 function highProduct(a: number, b: number): number {
   const aLow = a & 0xffff
   const aHigh = a >>> 16
@@ -278,7 +279,7 @@ function highProduct(a: number, b: number): number {
   const bHigh = b >>> 16
   const middle = aHigh * bLow + ((aLow * bLow) >>> 16)
   const cross = aLow * bHigh + (middle & 0xffff)
-  return aHigh * bHigh + (middle >>> 16) + (cross >>> 16)
+  return (aHigh * bHigh + (middle >>> 16) + (cross >>> 16)) | 0
 }
 
 function xorShifted(at: number, bits: number): void {

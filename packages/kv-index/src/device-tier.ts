@@ -1,0 +1,365 @@
+import type { BlockRun, StoreOutcome } from './block-index.js'
+import { DeviceNames } from './device-names.js'
+import { DeviceTree, MAX_RUN, ROOT } from './device-tree.js'
+import type { HashWords } from './hash-words.js'
+import type { HolderRegistry } from './holder-registry.js'
+import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
+import {
+  CHILD,
+  CUT,
+  ENTRY_WORDS,
+  FULL,
+  HELD,
+  HOLDERS,
+  INDEXED,
+  KIDS,
+  LENGTH,
+  LISTED,
+  ORPHANS,
+  PARENT,
+  SLACK,
+  START,
+} from './pool/edge-holders.js'
+import { EdgeSweep } from './pool/edge-sweep.js'
+
+/** The most blocks reserved behind an edge that grows by few blocks at a time. */
+const GROWTH_SLACK = 16
+
+/** The device tier: stores, removals and the sweep of holders that are gone, over the tree and the table of names. */
+export class DeviceTier {
+  readonly tree = new DeviceTree()
+  readonly names = new DeviceNames(this.tree)
+  readonly #registry: HolderRegistry
+  readonly #sweep = new EdgeSweep()
+
+  constructor(registry: HolderRegistry) {
+    this.#registry = registry
+  }
+
+  store(holder: number, run: BlockRun): StoreOutcome {
+    const { tree, names } = this
+    const { records } = tree
+    const { engine, local, start, count } = run
+    let edge = ROOT
+    let at = 0
+    if (run.hasParent) {
+      const parent = names.placeOf(holder, run.parentLow, run.parentHigh)
+      if (parent < 0) return 'parent_not_found'
+      edge = tree.ownerOf(parent)
+      at = parent - records.get(edge + START) + 1
+    }
+    const end = start + count
+    let block = start
+    let gained = 0
+    while (block < end) {
+      if (edge !== ROOT) {
+        const matched = this.#matching(edge, at, engine, local, block, end)
+        gained += this.#cover(holder, edge, at, at + matched)
+        names.noteStored(holder, records.get(edge + START) + at, matched)
+        block += matched
+        at += matched
+        const length = records.get(edge + LENGTH)
+        if (at < length && block < end) edge = tree.split(edge, at)
+        else if (at === length) edge = tree.join(edge)
+        if (block === end) break
+      }
+      const child = this.#childNamed(edge, engine, local, block)
+      if (child === 0) {
+        gained += end - block
+        edge = this.#append(holder, edge, engine, local, block, end)
+        break
+      }
+      edge = child
+      at = 0
+    }
+    this.#joinChild(edge)
+    return gained === 0 && count > 0 ? 'duplicate_store' : 'ok'
+  }
+
+  /** False when the holder does not have the block. */
+  remove(holder: number, low: number, high: number): boolean {
+    const { names } = this
+    let position = names.placeOf(holder, low, high)
+    if (position < 0) return false
+    names.forget(holder, low, high)
+    for (; position >= 0; position = names.placeOf(holder, low, high)) this.#removeAt(holder, position)
+    return true
+  }
+
+  /** Drops holders that are gone from about as many edges; false = the last edge is done. */
+  sweep(edges: number): boolean {
+    const { pool, records, holders } = this.tree
+    const { rankOf } = this.#registry
+    for (let left = edges; left > 0;) {
+      const edge = this.#sweep.next(pool, records)
+      if (edge < 0) return false
+      left--
+      if (edge === 0) continue
+      left -= records.get(edge + LISTED) >> 3
+      let isChanged = false
+      for (let index = records.get(edge + LISTED) - 1; index >= 0; index--) {
+        const entry = holders.first(edge) + index * ENTRY_WORDS
+        const holder = records.get(entry)
+        if (rankOf[holder]! >= 0 || records.get(entry + CUT) === 0) continue
+        left -= records.get(entry + CUT) >> 3
+        this.#uncover(holder, edge, entry, 0)
+        isChanged = true
+      }
+      if (isChanged) this.#settle(edge)
+    }
+    return true
+  }
+
+  #removeAt(holder: number, position: number): void {
+    const { tree } = this
+    const { records, holders } = tree
+    let edge = tree.ownerOf(position)
+    const at = position - records.get(edge + START)
+    let entry = holders.find(edge, holder)
+    if (at < records.get(entry + CUT) - 1) {
+      // A hole: what lies behind it becomes an edge of its own.
+      edge = tree.split(edge, at + 1)
+      entry = holders.find(edge, holder)
+    }
+    this.#uncover(holder, edge, entry, at)
+    this.#settle(edge)
+  }
+
+  /** The holder has the edge up to `to` now, if it had it up to `from`; how many blocks are new to it. */
+  #cover(holder: number, edge: number, from: number, to: number): number {
+    if (to === from) return 0
+    const { records, holders } = this.tree
+    const known = holders.find(edge, holder)
+    const entry = known >= 0 ? known : holders.insert(edge, holder)
+    const cut = records.get(entry + CUT)
+    if (to <= cut) return 0
+    records.set(entry + CUT, to)
+    if (to === records.get(edge + LENGTH)) {
+      records.add(edge + FULL, 1)
+      records.add(edge + ORPHANS, -records.get(entry + KIDS))
+    }
+    if (cut === 0) {
+      records.add(edge + HELD, 1)
+      this.#childJoined(records.get(edge + PARENT), holder)
+    }
+    const indexed = records.get(edge + INDEXED)
+    if (to > indexed) {
+      this.names.add(records.get(edge + START) + indexed, to - indexed)
+      records.set(edge + INDEXED, to)
+    }
+    this.#registry.count(holder, to - cut)
+    return to - cut
+  }
+
+  /** Takes all blocks from `to` on from the holder. */
+  #uncover(holder: number, edge: number, entry: number, to: number): void {
+    const { records, holders } = this.tree
+    const cut = records.get(entry + CUT)
+    const kids = records.get(entry + KIDS)
+    records.set(entry + CUT, to)
+    if (cut === records.get(edge + LENGTH)) {
+      records.add(edge + FULL, -1)
+      records.add(edge + ORPHANS, kids)
+    }
+    if (to === 0) {
+      records.add(edge + HELD, -1)
+      if (kids === 0) holders.remove(edge, entry)
+      this.#childLeft(records.get(edge + PARENT), holder)
+    }
+    this.#registry.count(holder, to - cut)
+    if (cut < records.get(edge + INDEXED)) return
+    const first = holders.first(edge)
+    let indexed = 0
+    for (let index = 0; index < records.get(edge + LISTED); index++) {
+      indexed = Math.max(indexed, records.get(first + index * ENTRY_WORDS + CUT))
+    }
+    if (indexed < cut) this.names.remove(records.get(edge + START) + indexed, cut - indexed)
+    records.set(edge + INDEXED, indexed)
+  }
+
+  #childJoined(parent: number, holder: number): void {
+    if (parent === ROOT) return
+    const { records, holders } = this.tree
+    const known = holders.find(parent, holder)
+    const entry = known >= 0 ? known : holders.insert(parent, holder)
+    records.add(entry + KIDS, 1)
+    if (records.get(entry + CUT) !== records.get(parent + LENGTH)) records.add(parent + ORPHANS, 1)
+  }
+
+  #childLeft(parent: number, holder: number): void {
+    if (parent === ROOT) return
+    const { records, holders } = this.tree
+    const entry = holders.find(parent, holder)
+    records.add(entry + KIDS, -1)
+    if (records.get(entry + CUT) !== records.get(parent + LENGTH)) records.add(parent + ORPHANS, -1)
+    if (records.get(entry + CUT) === 0 && records.get(entry + KIDS) === 0) holders.remove(parent, entry)
+  }
+
+  /** After blocks of an edge were lost: gives back what nobody has and nothing hangs on, upwards, and joins what is alike. */
+  #settle(changed: number): void {
+    const { tree } = this
+    const { records, pool } = tree
+    let edge = changed
+    while (edge !== ROOT && records.get(edge + CHILD) === 0) {
+      const kept = records.get(edge + INDEXED)
+      const length = records.get(edge + LENGTH)
+      if (kept === length) break
+      if (kept === 0) {
+        const parent = records.get(edge + PARENT)
+        tree.drop(edge)
+        edge = parent
+        continue
+      }
+      const slack = records.get(edge + SLACK) + length - kept
+      records.set(edge + LENGTH, kept)
+      records.set(edge + FULL, this.#countFull(edge, kept))
+      if (slack > kept >> 2) pool.release(records.get(edge + START) + kept, slack)
+      records.set(edge + SLACK, slack > kept >> 2 ? 0 : slack)
+      break
+    }
+    if (edge !== ROOT) this.#joinChild(tree.join(edge))
+  }
+
+  #countFull(edge: number, length: number): number {
+    const { records, holders } = this.tree
+    const first = holders.first(edge)
+    let full = 0
+    for (let index = 0; index < records.get(edge + LISTED); index++) {
+      if (records.get(first + index * ENTRY_WORDS + CUT) === length) full++
+    }
+    return full
+  }
+
+  #joinChild(edge: number): void {
+    const child = edge === ROOT ? 0 : this.tree.records.get(edge + CHILD)
+    if (child > 0) this.tree.join(child)
+  }
+
+  /** Blocks of an edge, from `at` on, that are those of the run. */
+  #matching(
+    edge: number,
+    at: number,
+    engine: HashWords,
+    local: HashWords,
+    block: number,
+    end: number,
+  ): number {
+    const { records, pool } = this.tree
+    const position = records.get(edge + START) + at
+    const locals = pool.local[position >>> BLOCK_SHIFT]!
+    const engines = pool.engine[position >>> BLOCK_SHIFT]!
+    const limit = 2 * (block + Math.min(end - block, records.get(edge + LENGTH) - at))
+    let mine = 2 * (position & BLOCK_MASK)
+    let theirs = 2 * block
+    while (
+      theirs < limit &&
+      locals[mine] === local[theirs] &&
+      engines[mine] === engine[theirs] &&
+      locals[mine + 1] === local[theirs + 1] &&
+      engines[mine + 1] === engine[theirs + 1]
+    ) {
+      mine += 2
+      theirs += 2
+    }
+    return (theirs >> 1) - block
+  }
+
+  /** The child that begins with a block of the run, by content and by name; 0 = none. */
+  #childNamed(edge: number, engine: HashWords, local: HashWords, block: number): number {
+    const { tree } = this
+    const low = local[2 * block]!
+    const high = local[2 * block + 1]!
+    let child = tree.child(edge, low, high)
+    while (child !== 0 && !this.#isNamed(tree.records.get(child + START), engine, block)) {
+      child = tree.nextTwin(edge, low, high)
+    }
+    return child
+  }
+
+  #isNamed(position: number, engine: HashWords, block: number): boolean {
+    const words = this.tree.pool.engine[position >>> BLOCK_SHIFT]!
+    const at = 2 * (position & BLOCK_MASK)
+    return words[at] === engine[2 * block] && words[at + 1] === engine[2 * block + 1]
+  }
+
+  /** Adds the blocks of a run from `block` on behind an edge, which the holder has whole; returns the last edge. */
+  #append(
+    holder: number,
+    behind: number,
+    engine: HashWords,
+    local: HashWords,
+    from: number,
+    end: number,
+  ): number {
+    const { tree } = this
+    const { records, pool } = tree
+    let edge = behind
+    let block = from
+    const canGrow = edge !== ROOT && this.#isSoleLeaf(edge, holder)
+    if (canGrow) block += this.#extend(holder, edge, engine, local, block, end)
+    while (block < end) {
+      const wanted = Math.min(end - block, MAX_RUN)
+      const spare = canGrow && wanted < GROWTH_SLACK ? Math.min(GROWTH_SLACK, records.get(edge + LENGTH)) : 0
+      const position = pool.allocate(wanted + spare)
+      const blocks = Math.min(wanted, pool.granted)
+      this.#write(position, engine, local, block, blocks)
+      edge = tree.add(edge, position, blocks, pool.granted - blocks)
+      this.#cover(holder, edge, 0, blocks)
+      this.names.noteStored(holder, position, blocks)
+      block += blocks
+    }
+    return edge
+  }
+
+  #isSoleLeaf(edge: number, holder: number): boolean {
+    const { records } = this.tree
+    return (
+      records.get(edge + CHILD) === 0 &&
+      records.get(edge + LISTED) === 1 &&
+      records.get(edge + HOLDERS) === holder &&
+      records.get(edge + FULL) === 1
+    )
+  }
+
+  /** Lets a leaf that one holder has alone grow where it lies; by how many blocks. */
+  #extend(
+    holder: number,
+    edge: number,
+    engine: HashWords,
+    local: HashWords,
+    block: number,
+    end: number,
+  ): number {
+    const { records, pool } = this.tree
+    const length = records.get(edge + LENGTH)
+    const slack = records.get(edge + SLACK)
+    const behind = records.get(edge + START) + length
+    const wanted = Math.min(end - block, MAX_RUN - length)
+    let blocks = Math.min(wanted, slack)
+    if (blocks < wanted) {
+      const more = pool.extend(behind + blocks, wanted - blocks)
+      pool.own(behind + blocks, more, edge)
+      blocks += more
+      records.set(edge + SLACK, 0)
+    } else records.set(edge + SLACK, slack - blocks)
+    if (blocks === 0) return 0
+    this.#write(behind, engine, local, block, blocks)
+    records.set(edge + LENGTH, length + blocks)
+    // The holder was a full one and will be one again.
+    records.set(edge + FULL, 0)
+    this.#cover(holder, edge, length, length + blocks)
+    this.names.noteStored(holder, behind, blocks)
+    return blocks
+  }
+
+  #write(position: number, engine: HashWords, local: HashWords, block: number, blocks: number): void {
+    const { pool } = this.tree
+    const locals = pool.local[position >>> BLOCK_SHIFT]!
+    const engines = pool.engine[position >>> BLOCK_SHIFT]!
+    let to = 2 * (position & BLOCK_MASK)
+    for (let from = 2 * block; from < 2 * (block + blocks); from++, to++) {
+      locals[to] = local[from]!
+      engines[to] = engine[from]!
+    }
+  }
+}

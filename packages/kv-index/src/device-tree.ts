@@ -1,0 +1,297 @@
+import { BLOCK_MASK, BLOCK_SHIFT, BlockPool } from './pool/block-pool.js'
+import {
+  CHILD,
+  CUT,
+  EDGE_WORDS,
+  ENTRY_WORDS,
+  EdgeHolders,
+  FULL,
+  HELD,
+  INDEXED,
+  KIDS,
+  LENGTH,
+  LISTED,
+  ORPHANS,
+  PARENT,
+  SLACK,
+  START,
+} from './pool/edge-holders.js'
+import { HashTable, fingerprintOf } from './pool/hash-table.js'
+import { RecordChunks } from './pool/record-chunks.js'
+
+export const ROOT = 0
+/** The most blocks of one edge: bounds what a split costs. */
+export const MAX_RUN = 1 << 12
+
+/**
+ * The tree of edges: which run of blocks continues which. Edges are split where a path branches or a hole begins, and joined again
+ * where nothing tells two of them apart. Knows who holds an edge only to keep that with the blocks.
+ */
+export class DeviceTree {
+  readonly records = new RecordChunks()
+  readonly pool = new BlockPool()
+  readonly holders = new EdgeHolders(this.records)
+  /** Edges, the root not counted. */
+  edges = 0
+  // Children of the root and of edges with more than one, by parent and local hash of the first block.
+  readonly #children = new HashTable()
+
+  constructor() {
+    const root = this.records.allocate(EDGE_WORDS)
+    for (let word = 0; word < EDGE_WORDS; word++) this.records.set(root + word, 0)
+  }
+
+  get childEntries(): number {
+    return this.#children.capacity
+  }
+
+  /** Edge of a block. */
+  ownerOf(position: number): number {
+    return this.pool.owner[position >>> BLOCK_SHIFT]![position & BLOCK_MASK]!
+  }
+
+  /** First child whose first block has this local hash, 0 = none. `nextTwin` gives further ones. */
+  child(edge: number, low: number, high: number): number {
+    const child = this.records.get(edge + CHILD)
+    if (child > 0) return this.#startsWith(child, low, high) ? child : 0
+    if (child === 0) return 0
+    const fingerprint = fingerprintOf(low, high, edge)
+    return this.#verified(edge, low, high, fingerprint, this.#children.seek(fingerprint))
+  }
+
+  /** The child after the one that `child` or `nextTwin` gave, 0 = none: another engine hash for the same content. */
+  nextTwin(edge: number, low: number, high: number): number {
+    if (this.records.get(edge + CHILD) >= 0) return 0
+    const fingerprint = fingerprintOf(low, high, edge)
+    return this.#verified(edge, low, high, fingerprint, this.#children.next(fingerprint))
+  }
+
+  /** Whether an edge is the only child of its parent. */
+  isOnlyChild(edge: number): boolean {
+    const parent = this.records.get(edge + PARENT)
+    if (parent === ROOT) return false
+    const child = this.records.get(parent + CHILD)
+    return child === edge || child === -1
+  }
+
+  /** A new edge without holders below `parent`; its blocks must be written already. */
+  add(parent: number, start: number, length: number, slack: number): number {
+    const { records } = this
+    const edge = records.allocate(EDGE_WORDS)
+    records.set(edge + PARENT, parent)
+    records.set(edge + START, start)
+    records.set(edge + LENGTH, length)
+    records.set(edge + SLACK, slack)
+    records.set(edge + CHILD, 0)
+    records.set(edge + ORPHANS, 0)
+    records.set(edge + LISTED, 0)
+    records.set(edge + HELD, 0)
+    records.set(edge + FULL, 0)
+    records.set(edge + INDEXED, 0)
+    this.pool.own(start, length + slack, edge)
+    this.#link(parent, edge)
+    this.edges++
+    return edge
+  }
+
+  /** Drops an edge without children, with its blocks. */
+  drop(edge: number): void {
+    const { records } = this
+    const start = records.get(edge + START)
+    this.#unlink(edge)
+    this.pool.release(start, records.get(edge + LENGTH) + records.get(edge + SLACK))
+    this.#free(edge)
+  }
+
+  /** Cuts an edge after `at` blocks; returns the first part. The other one is its only child. */
+  split(edge: number, at: number): number {
+    const { records, pool } = this
+    const length = records.get(edge + LENGTH)
+    const start = records.get(edge + START)
+    const slack = records.get(edge + SLACK)
+    const child = records.get(edge + CHILD)
+    const indexed = records.get(edge + INDEXED)
+    const orphans = records.get(edge + ORPHANS)
+    const full = records.get(edge + FULL)
+    const count = this.holders.gather(edge)
+    this.holders.clear(edge)
+    const part = records.allocate(EDGE_WORDS)
+    this.edges++
+    // Whoever gets the new record is written anew in the column of owners: the shorter part, unless many children name the edge.
+    const isHead = child < 0 || at <= length - at
+    const head = isHead ? part : edge
+    const tail = isHead ? edge : part
+    if (isHead) {
+      records.set(head + PARENT, records.get(edge + PARENT))
+      this.#relink(edge, head)
+      records.set(head + START, start)
+      pool.own(start, at, head)
+    } else {
+      records.set(tail + CHILD, child)
+      if (child > 0) records.set(child + PARENT, tail)
+      pool.own(start + at, length - at + slack, tail)
+    }
+    records.set(head + CHILD, tail)
+    records.set(tail + PARENT, head)
+    records.set(tail + START, start + at)
+    records.set(head + LENGTH, at)
+    records.set(tail + LENGTH, length - at)
+    records.set(head + SLACK, 0)
+    records.set(tail + SLACK, slack)
+    records.set(head + INDEXED, Math.min(indexed, at))
+    records.set(tail + INDEXED, Math.max(0, indexed - at))
+    records.set(head + ORPHANS, 0)
+    records.set(tail + ORPHANS, orphans)
+    records.set(tail + FULL, full)
+    this.#deal(head, tail, at, count)
+    return head
+  }
+
+  /** Joins an edge to its parent where nothing tells them apart; returns the edge that has its blocks now. */
+  join(edge: number): number {
+    const { records, pool } = this
+    const parent = records.get(edge + PARENT)
+    if (!this.#isJoinable(parent, edge)) return edge
+    const start = records.get(parent + START)
+    const before = records.get(parent + LENGTH)
+    const behind = records.get(edge + LENGTH)
+    const slack = records.get(edge + SLACK)
+    const child = records.get(edge + CHILD)
+    const indexed = records.get(edge + HELD) === 0 ? 0 : before + records.get(edge + INDEXED)
+    const count = this.holders.gather(edge)
+    const entries = this.holders.scratch
+    for (let at = CUT; at < count * ENTRY_WORDS; at += ENTRY_WORDS)
+      if (entries[at]! > 0) entries[at]! += before
+    const keepsParent = child >= 0 && behind <= before
+    const kept = keepsParent ? parent : edge
+    const held = records.get(edge + HELD)
+    const full = records.get(edge + FULL)
+    const orphans = records.get(edge + ORPHANS)
+    if (records.get(parent + CHILD) < 0) this.#unlink(edge)
+    this.holders.clear(edge)
+    this.holders.clear(parent)
+    if (keepsParent) {
+      records.set(parent + CHILD, child)
+      if (child > 0) records.set(child + PARENT, parent)
+      pool.own(records.get(edge + START), behind + slack, parent)
+      this.#free(edge)
+    } else {
+      this.#relink(parent, edge)
+      records.set(edge + PARENT, records.get(parent + PARENT))
+      records.set(edge + START, start)
+      pool.own(start, before, edge)
+      this.#free(parent)
+    }
+    records.set(kept + LENGTH, before + behind)
+    records.set(kept + SLACK, slack)
+    records.set(kept + INDEXED, indexed)
+    records.set(kept + HELD, held)
+    records.set(kept + FULL, full)
+    records.set(kept + ORPHANS, orphans)
+    this.holders.fill(kept, count)
+    return kept
+  }
+
+  /** Same holders of all blocks, one after the other in the pool, and nothing else below. */
+  #isJoinable(parent: number, edge: number): boolean {
+    const { records } = this
+    if (parent === ROOT || !this.isOnlyChild(edge)) return false
+    const length = records.get(parent + LENGTH)
+    const start = records.get(edge + START)
+    const held = records.get(edge + HELD)
+    return (
+      records.get(parent + START) + length === start &&
+      (start & BLOCK_MASK) !== 0 &&
+      length + records.get(edge + LENGTH) <= MAX_RUN &&
+      records.get(parent + ORPHANS) === 0 &&
+      records.get(parent + HELD) === held &&
+      records.get(parent + FULL) === held &&
+      records.get(parent + LISTED) === held
+    )
+  }
+
+  /** Deals the gathered entries of a cut edge to both parts. */
+  #deal(head: number, tail: number, at: number, count: number): void {
+    const { holders, records } = this
+    const entries = holders.scratch
+    const behind: number[] = []
+    let heads = 0
+    let tails = 0
+    let full = 0
+    for (let from = 0; from < count * ENTRY_WORDS; from += ENTRY_WORDS) {
+      const holder = entries[from]!
+      const cut = entries[from + CUT]!
+      const kids = entries[from + KIDS]!
+      if (cut > at || kids > 0) behind.push(holder, Math.max(0, cut - at), kids)
+      if (cut > at) tails++
+      if (cut >= at) full++
+      if (cut === 0) continue
+      const to = heads++ * ENTRY_WORDS
+      entries[to] = holder
+      entries[to + CUT] = Math.min(cut, at)
+      entries[to + KIDS] = cut > at ? 1 : 0
+    }
+    holders.fill(head, heads)
+    records.set(head + HELD, heads)
+    records.set(head + FULL, full)
+    for (const [index, word] of behind.entries()) entries[index] = word
+    holders.fill(tail, behind.length / ENTRY_WORDS)
+    records.set(tail + HELD, tails)
+  }
+
+  #link(parent: number, edge: number): void {
+    const { records } = this
+    const child = records.get(parent + CHILD)
+    if (child === 0 && parent !== ROOT) {
+      records.set(parent + CHILD, edge)
+      return
+    }
+    if (child > 0) this.#children.insert(this.#keyOf(parent, child), child)
+    this.#children.insert(this.#keyOf(parent, edge), edge)
+    records.set(parent + CHILD, child > 0 ? -2 : child - 1)
+  }
+
+  #unlink(edge: number): void {
+    const { records } = this
+    const parent = records.get(edge + PARENT)
+    const child = records.get(parent + CHILD)
+    if (child < 0) this.#children.remove(this.#keyOf(parent, edge), edge)
+    records.set(parent + CHILD, child < 0 ? child + 1 : 0)
+  }
+
+  /** Puts an edge with the same first block in another's place below its parent. */
+  #relink(edge: number, by: number): void {
+    const { records } = this
+    const parent = records.get(edge + PARENT)
+    if (records.get(parent + CHILD) < 0) this.#children.replace(this.#keyOf(parent, edge), edge, by)
+    else records.set(parent + CHILD, by)
+  }
+
+  #free(edge: number): void {
+    this.holders.clear(edge)
+    this.records.release(edge, EDGE_WORDS)
+    this.edges--
+  }
+
+  #keyOf(parent: number, edge: number): number {
+    const start = this.records.get(edge + START)
+    const words = this.pool.local[start >>> BLOCK_SHIFT]!
+    const at = 2 * (start & BLOCK_MASK)
+    return fingerprintOf(words[at]!, words[at + 1]!, parent)
+  }
+
+  #startsWith(edge: number, low: number, high: number): boolean {
+    const start = this.records.get(edge + START)
+    const words = this.pool.local[start >>> BLOCK_SHIFT]!
+    const at = 2 * (start & BLOCK_MASK)
+    return words[at] === low && words[at + 1] === high
+  }
+
+  #verified(parent: number, low: number, high: number, fingerprint: number, found: number): number {
+    let edge = found
+    while (edge > 0 && !(this.records.get(edge + PARENT) === parent && this.#startsWith(edge, low, high))) {
+      edge = this.#children.next(fingerprint)
+    }
+    return edge > 0 ? edge : 0
+  }
+}

@@ -1,0 +1,84 @@
+import { KvIndexError } from './errors.js'
+import { MAX_HOLDERS } from './pool/edge-holders.js'
+
+/**
+ * Holders are numbers that the index gives to ranks and never to another rank while an edge may still name them: a rank that is
+ * removed loses its holder at once, and edges drop it as they are swept.
+ */
+export class HolderRegistry {
+  /** Rank of every holder, -1 = gone. */
+  rankOf = new Int32Array(16).fill(-1)
+  /** Device blocks of every holder. */
+  blocksOf = new Float64Array(16)
+  /** Device blocks of all ranks. */
+  deviceBlocks = 0
+  /** Holders that edges may still name although their rank is gone. */
+  readonly dying: number[] = []
+  #holderOf = new Int32Array(16).fill(-1)
+  readonly #free: number[] = []
+  #count = 0
+
+  /** Ranks with a holder. */
+  get ranks(): number {
+    return this.#count - this.#free.length - this.dying.length
+  }
+
+  /** Holder of a rank, -1 when it has none. */
+  find(rank: number): number {
+    return this.#holderOf[rank] ?? -1
+  }
+
+  /** Holder of a rank, new where it has none. Errors: `KV_INDEX_RANK_INVALID`. */
+  of(rank: number): number {
+    const known = this.find(rank)
+    if (known >= 0) return known
+    if (!Number.isInteger(rank) || rank < 0 || rank >= MAX_HOLDERS / 2) {
+      throw new KvIndexError(
+        'KV_INDEX_RANK_INVALID',
+        `rank ${rank} is no whole number from 0 to ${MAX_HOLDERS / 2 - 1}`,
+        { rank },
+      )
+    }
+    const holder = this.#free.pop() ?? this.#count++
+    if (holder >= this.rankOf.length) {
+      this.rankOf = longer(this.rankOf, new Int32Array(2 * holder).fill(-1))
+      this.blocksOf = longer(this.blocksOf, new Float64Array(2 * holder))
+    }
+    if (rank >= this.#holderOf.length) {
+      this.#holderOf = longer(this.#holderOf, new Int32Array(2 * rank).fill(-1))
+    }
+    this.#holderOf[rank] = holder
+    this.rankOf[holder] = rank
+    this.blocksOf[holder] = 0
+    return holder
+  }
+
+  /** Takes the holder from a rank; the number, -1 when it had none. */
+  retire(rank: number): number {
+    const holder = this.find(rank)
+    if (holder < 0) return -1
+    this.#holderOf[rank] = -1
+    this.rankOf[holder] = -1
+    this.deviceBlocks -= this.blocksOf[holder]!
+    this.blocksOf[holder] = 0
+    this.dying.push(holder)
+    return holder
+  }
+
+  /** The first `count` dying holders are named nowhere any more. */
+  free(count: number): void {
+    this.#free.push(...this.dying.splice(0, count))
+  }
+
+  /** Counts blocks gained (lost where negative) on the device tier. */
+  count(holder: number, blocks: number): void {
+    if (this.rankOf[holder]! < 0) return
+    this.blocksOf[holder]! += blocks
+    this.deviceBlocks += blocks
+  }
+}
+
+function longer<T extends Int32Array | Float64Array>(old: T, grown: T): T {
+  grown.set(old)
+  return grown
+}
