@@ -1,7 +1,9 @@
-import type { BlockIndex } from '@router/kv-index'
-import { NaiveIndex } from '../../../packages/kv-index/test/support/naive-index.js'
+import { type BlockIndex, PrefixIndex } from '@router/kv-index'
 
-/** A new, empty index with room for everything that a row stores. */
+/** More than any row stores. */
+const maxBlocks = 2 ** 25
+
+/** A new, empty index. */
 export function createIndex(): BlockIndex {
-  return new NaiveIndex({ blockSize: 16 })
+  return new PrefixIndex({ blockSize: 16, maxBlocks })
 }
