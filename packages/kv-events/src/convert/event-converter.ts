@@ -83,6 +83,18 @@ export class EventConverter {
     if (tier <= HOST_PINNED) context.memory.didRemove(dpRank, engine, event.hashCount, context)
   }
 
+  #fillRun(event: WireEvent, salt: string | undefined, imageToken: number | undefined): BlockRun {
+    const buffers = this.#buffers
+    const run = this.#run
+    run.count = this.#localHashes.compute(event, buffers.tokens, salt, imageToken)
+    run.hasParent = event.hasParent
+    run.parentLow = event.parentLow
+    run.parentHigh = event.parentHigh
+    run.engine = buffers.hashesFrom(event.hashStart, event.hashCount)
+    run.local = this.#localHashes.words
+    return run
+  }
+
   #noopReason(event: WireEvent, blockSize: number): NoopReason | undefined {
     const { hashes } = this.#buffers
     const { hashStart, hashCount } = event

@@ -11,8 +11,7 @@ export class EventBuffers {
   hashes: HashWords = new Uint32Array(2 * FIRST_ITEMS)
   /** Hashes in use. */
   hashEnd = 0
-  #local: HashWords = new Uint32Array(2 * FIRST_ITEMS)
-  tokens = new Uint32Array(FIRST_ITEMS)
+  tokens: Uint32Array = new Uint32Array(FIRST_ITEMS)
   #moved: HashWords = new Uint32Array(2 * FIRST_ITEMS)
   /** Tokens in use. */
   tokenEnd = 0
@@ -23,7 +22,6 @@ export class EventBuffers {
     this.tokenEnd = 0
     if (this.hashes.length > 2 * KEPT_ITEMS) {
       this.hashes = new Uint32Array(2 * FIRST_ITEMS)
-      this.#local = new Uint32Array(2 * FIRST_ITEMS)
       this.#moved = new Uint32Array(2 * FIRST_ITEMS)
     }
     if (this.tokens.length > KEPT_ITEMS) this.tokens = new Uint32Array(FIRST_ITEMS)
@@ -33,12 +31,6 @@ export class EventBuffers {
   reserveHashes(count: number): void {
     const needed = 2 * (this.hashEnd + count)
     if (needed > this.hashes.length) this.hashes = grown(this.hashes, needed)
-  }
-
-  /** Local hashes with room for as many as there are hashes. */
-  localHashes(): HashWords {
-    if (this.#local.length < this.hashes.length) this.#local = new Uint32Array(this.hashes.length)
-    return this.#local
   }
 
   /** So many hashes, moved to the front of an array of which nothing else counts. */
@@ -56,7 +48,7 @@ export class EventBuffers {
   }
 }
 
-function grown(words: Uint32Array<ArrayBuffer>, needed: number): Uint32Array<ArrayBuffer> {
+function grown(words: Uint32Array, needed: number): Uint32Array {
   const larger = new Uint32Array(Math.max(needed, 2 * words.length))
   larger.set(words)
   return larger

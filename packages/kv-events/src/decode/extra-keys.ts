@@ -1,6 +1,7 @@
+import { engineObjectHash } from '@router/kv-index'
 import type { BlockObjects } from './wire-event.js'
 
-const OBJECT_ID = /^[0-9A-Fa-f]{16}0{48}$/
+const NO_OBJECTS: BlockObjects = []
 const SALT_PREFIX = 'dynamo-cache-salt:'
 
 /** Objects by block of the extra keys; absent when they are no list of lists and nils. */
@@ -8,8 +9,8 @@ export function objectsOfKeys(extraKeys: unknown): BlockObjects[] | undefined {
   if (!Array.isArray(extraKeys)) return undefined
   const objects: BlockObjects[] = []
   for (const keys of extraKeys) {
-    if (keys === null) objects.push(undefined)
-    else if (Array.isArray(keys)) objects.push(someOf(keys.flatMap(objectOfKey)))
+    if (keys === null) objects.push(NO_OBJECTS)
+    else if (Array.isArray(keys)) objects.push(keys.map(objectOfKey).filter((id) => id !== undefined))
     else return undefined
   }
   return objects
@@ -33,23 +34,23 @@ export function objectsOfInfos(infos: unknown): BlockObjects[] | undefined {
   const objects: BlockObjects[] = []
   for (const info of infos) {
     if (info === null) {
-      objects.push(undefined)
+      objects.push(NO_OBJECTS)
       continue
     }
     const list: unknown = info instanceof Map ? info.get('mm_objects') : undefined
     if (!Array.isArray(list)) return undefined
     const ids = list.map((object) => (object instanceof Map ? idOf(object.get('mm_hash')) : undefined))
     if (!ids.every((id) => id !== undefined)) return undefined
-    objects.push(someOf(ids))
+    objects.push(ids)
   }
   return objects
 }
 
-/** A key alone or as `[key, offset]`: its object, if it names one. */
-function objectOfKey(key: unknown): bigint[] {
+/** The object that a key names, alone or as `[key, offset]`; absent = none. */
+function objectOfKey(key: unknown): bigint | undefined {
   const isPair = Array.isArray(key) && key.length === 2 && isInteger(key[1])
   const name: unknown = isPair ? key[0] : key
-  return typeof name === 'string' && OBJECT_ID.test(name) ? [BigInt(`0x${name.slice(0, 16)}`)] : []
+  return typeof name === 'string' ? engineObjectHash(name) : undefined
 }
 
 function idOf(value: unknown): bigint | undefined {
@@ -58,8 +59,4 @@ function idOf(value: unknown): bigint | undefined {
 
 function isInteger(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint'
-}
-
-function someOf(ids: bigint[]): BlockObjects {
-  return ids.length === 0 ? undefined : ids
 }

@@ -3,8 +3,8 @@ import type { UndecodableReason } from '../reasons.js'
 /** What an event of a batch is. */
 export type WireEventKind = 'stored' | 'removed' | 'cleared' | 'ignored' | 'undecodable'
 
-/** Object ids of one block, in the order of its keys; absent = none. */
-export type BlockObjects = readonly bigint[] | undefined
+/** Object ids of one block, in the order of its keys. */
+export type BlockObjects = readonly bigint[]
 
 /**
  * One event as it was read, nothing filtered yet. Hashes and tokens stand in `EventBuffers`. Empty strings are absent ones. Reused:
@@ -30,7 +30,7 @@ export class WireEvent {
   loraName: string | undefined = undefined
   /** Own salt, from either place. */
   salt: string | undefined = undefined
-  /** By block; absent = no block has any. */
+  /** By block; absent = no block has any, nor have those past the end. */
   objects: readonly BlockObjects[] | undefined = undefined
   /** -1 = not given. */
   group = -1
