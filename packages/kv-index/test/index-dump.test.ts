@@ -1,18 +1,44 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type BlockIndex, DEVICE, DISK, HOST_PINNED, hashWords } from '../src/index.js'
+import {
+  type BlockIndex,
+  DEVICE,
+  DISK,
+  type DumpEvent,
+  HOST_PINNED,
+  PrefixIndex,
+  hashWords,
+  hashesOf,
+} from '../src/index.js'
 import { type IndexCommand, commands, path as anyPath, ranks } from './support/commands.js'
 import { applyEntry } from './support/dump.js'
 import { matchesOf } from './support/match-table.js'
-import { type NaiveDumpEntry, NaiveIndex } from './support/naive-index.js'
+import { NaiveIndex } from './support/naive-index.js'
 import { namesOf, pathRun } from './support/runs.js'
-import { dumping } from './support/subjects.js'
 
-type Dumping = BlockIndex & { dump(): Iterable<NaiveDumpEntry> }
+/** An index, and how its dump is read. */
+type Dumping = BlockIndex & { entries(): DumpEvent[] }
+
+class NaiveDumping extends NaiveIndex implements Dumping {
+  entries(): DumpEvent[] {
+    return [...this.dump()]
+  }
+}
+
+class ExactDumping extends PrefixIndex implements Dumping {
+  entries(): DumpEvent[] {
+    return [...this.dump().events]
+  }
+}
+
+const dumping: readonly (readonly [name: string, create: () => Dumping])[] = [
+  ['exact', () => new ExactDumping({ blockSize: 16 })],
+  ['naive', () => new NaiveDumping({ blockSize: 16 })],
+]
 
 const rankLimit = Math.max(...ranks) + 1
 
-function applyAll(index: BlockIndex, entries: readonly NaiveDumpEntry[]): void {
+function applyAll(index: BlockIndex, entries: readonly DumpEvent[]): void {
   for (const entry of entries) applyEntry(index, entry)
 }
 
@@ -41,7 +67,7 @@ describe.each(dumping)('I2: dump of the %s index', (_, create) => {
 
   test('into an empty index: equal matches; into the naive one too', () => {
     afterCommands(create, (index, paths) => {
-      const entries = [...index.dump()]
+      const entries = index.entries()
       const copy = create()
       applyAll(copy, entries)
       expect(matches(copy, paths)).toEqual(matches(index, paths))
@@ -53,7 +79,7 @@ describe.each(dumping)('I2: dump of the %s index', (_, create) => {
 
   test('applied twice, and to the index itself: unchanged', () => {
     afterCommands(create, (index, paths) => {
-      const entries = [...index.dump()]
+      const entries = index.entries()
       const copy = create()
       applyAll(copy, entries)
       const size = copy.currentSize
@@ -73,7 +99,7 @@ describe.each(dumping)('I2: dump of the %s index', (_, create) => {
       index.store(rank, HOST_PINNED, pathRun([1n, 2n, 3n, 10n * branch, 5n, 6n, 7n], 6))
     }
     const copy = create()
-    applyAll(copy, [...index.dump()])
+    applyAll(copy, index.entries())
     expect([0, 1, 2].map((rank) => copy.sizeOf(rank))).toEqual([6, 6, 6])
     expect(matchesOf(copy, [1n, 2n, 3n, 20n, 5n, 6n, 7n], 3)).toEqual({
       0: [3, 0, 0, 0],
@@ -86,17 +112,28 @@ describe.each(dumping)('I2: dump of the %s index', (_, create) => {
     const index = create()
     index.store(1, DEVICE, pathRun([1n, 2n, 3n, 4n]))
     index.store(1, DEVICE, pathRun([1n, 2n, 8n, 9n], 2))
-    index.store(2, DEVICE, pathRun([1n, 2n, 3n, 4n]))
-    const chains = [...index.dump()].map(({ rank, hasParent, parent, engine }) => {
-      return { rank, parent: hasParent ? parent : 'root', blocks: engine.length / 2 }
-    })
-    const names = namesOf([1n, 2n])
-    expect(chains.filter(({ rank }) => rank === 2)).toEqual([{ rank: 2, parent: 'root', blocks: 4 }])
-    expect(chains.filter(({ rank }) => rank === 1)).toEqual([
-      { rank: 1, parent: 'root', blocks: 2 },
-      { rank: 1, parent: names[1], blocks: 2 },
-      { rank: 1, parent: names[1], blocks: 2 },
-    ])
+    index.store(2, DEVICE, pathRun([1n, 2n, 8n, 9n]))
+    index.store(2, DEVICE, pathRun([1n, 2n, 3n, 4n], 2))
+    index.store(2, DEVICE, pathRun([5n, 6n, 7n]))
+    const chainsOf = (rank: number): unknown[] =>
+      index
+        .entries()
+        .filter((entry) => entry.rank === rank)
+        .map(({ hasParent, parent, local }) => ({
+          parent: hasParent ? parent : 'root',
+          blocks: hashesOf(local),
+        }))
+    const parent = namesOf([1n, 2n])[1]
+    const shared = [
+      { parent: 'root', blocks: [1n, 2n] },
+      { parent, blocks: [3n, 4n] },
+      { parent, blocks: [8n, 9n] },
+    ]
+    expect(chainsOf(1)).toHaveLength(3)
+    expect(chainsOf(1)).toEqual(expect.arrayContaining(shared))
+    expect(chainsOf(1)[0]).toEqual(shared[0])
+    expect(chainsOf(2)).toHaveLength(4)
+    expect(chainsOf(2)).toEqual(expect.arrayContaining([...shared, { parent: 'root', blocks: [5n, 6n, 7n] }]))
   })
 
   test('a name with two places: what hangs on the older one stays there', () => {
@@ -110,7 +147,7 @@ describe.each(dumping)('I2: dump of the %s index', (_, create) => {
     run(undefined, [20n, 11n], [5n, 2n])
     run(11n, [14n], [6n])
     const copy = create()
-    applyAll(copy, [...index.dump()])
+    applyAll(copy, index.entries())
     const paths = [
       [1n, 2n, 3n],
       [1n, 2n, 4n],
@@ -122,10 +159,10 @@ describe.each(dumping)('I2: dump of the %s index', (_, create) => {
 
   test('nothing of a rank that left, nothing of an empty index', () => {
     const index = create()
-    expect([...index.dump()]).toEqual([])
+    expect(index.entries()).toEqual([])
     index.store(1, DEVICE, pathRun([1n, 2n]))
     index.store(1, DISK, pathRun([1n, 2n]))
     index.removeRank(1)
-    expect([...index.dump()]).toEqual([])
+    expect(index.entries()).toEqual([])
   })
 })

@@ -1,8 +1,7 @@
-import { type BlockIndex, type StoreOutcome, highOf, lowOf } from '../../src/index.js'
-import type { NaiveDumpEntry } from './naive-index.js'
+import { type BlockIndex, type DumpEvent, type StoreOutcome, highOf, lowOf } from '../../src/index.js'
 
 /** Stores one chain of a dump. */
-export function applyEntry(index: BlockIndex, entry: NaiveDumpEntry): StoreOutcome {
+export function applyEntry(index: BlockIndex, entry: DumpEvent): StoreOutcome {
   const { rank, tier, hasParent, parent, engine, local } = entry
   return index.store(rank, tier, {
     hasParent,

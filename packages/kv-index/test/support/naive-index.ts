@@ -5,19 +5,9 @@ import type {
   RemoveOutcome,
   StoreOutcome,
 } from '../../src/block-index.js'
+import type { DumpEvent } from '../../src/dump.js'
 import { type HashWords, hashAt, hashOf, hashWords } from '../../src/hash-words.js'
 import { DEVICE, TIERS } from '../../src/tier.js'
-
-/** One store of a dump: a linear chain of one rank, on one tier. */
-export interface NaiveDumpEntry {
-  readonly rank: number
-  readonly tier: number
-  readonly hasParent: boolean
-  /** Engine hash of the block before; 0 at the root. */
-  readonly parent: bigint
-  readonly engine: HashWords
-  readonly local: HashWords
-}
 
 /** A place of the device tier: this content, under this name, behind this parent. */
 interface Place {
@@ -204,12 +194,12 @@ export class NaiveIndex implements BlockIndex {
    * What every rank holds, as stores: breadth first, one per linear chain, ranks and tiers in turn. A device block behind a hole has no
    * parent to be stored below and is left out: it matches nothing.
    */
-  *dump(): Iterable<NaiveDumpEntry> {
+  *dump(): Iterable<DumpEvent> {
     for (const [rank, names] of this.#names) yield* this.#dumpDevice(rank, names)
     for (const [tier, blocks] of this.#lower.entries()) yield* dumpLower(tier, blocks)
   }
 
-  *#dumpDevice(rank: number, names: ReadonlyMap<bigint, readonly Place[]>): Iterable<NaiveDumpEntry> {
+  *#dumpDevice(rank: number, names: ReadonlyMap<bigint, readonly Place[]>): Iterable<DumpEvent> {
     const heldAmong = (children: Children): Place[] =>
       [...children.values()]
         .flatMap((twins) => [...twins.values()])
@@ -289,7 +279,7 @@ function forgetLower(tier: Map<bigint, LowerBlock>, hash: bigint, rank: number):
   if (block?.holders.size === 0) tier.delete(hash)
 }
 
-function* dumpLower(tier: number, blocks: ReadonlyMap<bigint, LowerBlock>): Iterable<NaiveDumpEntry> {
+function* dumpLower(tier: number, blocks: ReadonlyMap<bigint, LowerBlock>): Iterable<DumpEvent> {
   for (const [engine, { parent, local, holders }] of blocks) {
     for (const rank of holders) yield dumpEntry(rank, tier, parent, [{ engine, local }])
   }
@@ -300,7 +290,7 @@ function dumpEntry(
   tier: number,
   parent: bigint | undefined,
   blocks: readonly Block[],
-): NaiveDumpEntry {
+): DumpEvent {
   return {
     rank,
     tier,
