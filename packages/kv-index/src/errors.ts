@@ -13,8 +13,8 @@ export const kvIndexErrorCodes = [
   'KV_INDEX_OPTION_INVALID',
   'KV_INDEX_ATTEMPT_DUPLICATE',
   // engine events
-  'KV_EVENTS_ENDPOINT_INVALID',
-  'KV_EVENTS_SOCKET_DUPLICATE',
+  'KV_INDEX_ENDPOINT_INVALID',
+  'KV_INDEX_SOCKET_DUPLICATE',
 ] as const
 
 /** One of `kvIndexErrorCodes`. */
