@@ -1,4 +1,6 @@
 export * from './convert/source-memory.js'
 export * from './decode/batch-reader.js'
 export * from './normalised.js'
+export * from './pipeline/index.js'
+export * from './protocol/index.js'
 export * from './reasons.js'

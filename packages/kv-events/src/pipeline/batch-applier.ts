@@ -1,0 +1,271 @@
+import type { BlockRun, HashWords, StoreOutcome } from '@router/kv-index'
+import type { SourceMemory } from '../convert/source-memory.js'
+import type { BatchContext, EventSink, StoreDetails } from '../normalised.js'
+import type { BatchOutcome } from '../protocol/index.js'
+import type { DropReason } from '../reasons.js'
+import { ChangeList, CLEAR, REMOVE, STORE } from './change-list.js'
+import type { EventWarning, EventWarningCode, PayloadReader } from './pipeline-types.js'
+import type { RankState, RankStates } from './rank-states.js'
+
+/** Blocks that one call of the index gets at most. */
+const MOST_BLOCKS_PER_CALL = 4096
+
+/** What one socket applies with; `states` is shared by the sockets of a worker. */
+export interface ApplierOptions {
+  readonly states: RankStates
+  readonly reader: PayloadReader
+  /** What the events of this socket teach. */
+  readonly memory: SourceMemory
+  readonly socketRank: number
+  readonly imageToken?: number | undefined
+  readonly isEagle?: boolean | undefined
+  readonly onWarning?: ((warning: EventWarning) => void) | undefined
+}
+
+/**
+ * Brings the batches of one socket into the index, one after the other: decode, filter, convert (the reader), coalesce, deduplicate,
+ * index. `read` takes a payload, `apply` brings its changes in, a bounded number of blocks a call: in between the index shows a
+ * prefix of what is being stored. Allocates nothing warm beside what the reader does.
+ */
+export class BatchApplier implements EventSink {
+  readonly #states: RankStates
+  readonly #reader: PayloadReader
+  readonly #memory: SourceMemory
+  readonly #context: BatchContext
+  readonly #onWarning: (warning: EventWarning) => void
+  readonly #changes = new ChangeList()
+  readonly #heldBefore = new Uint8Array(MOST_BLOCKS_PER_CALL)
+  readonly #run: BlockRun
+  #dpRank = 0
+  #isCleared = false
+  /** The change that is being applied, blocks of its group that are in, and what came of them so far. */
+  #change = 0
+  #applied = 0
+  #outcome: StoreOutcome = 'ok'
+  #hasUnknownBlock = false
+  /** The end of the group, and up to where events of a refused group are taken one by one. */
+  #groupEnd = 0
+  #splitEnd = 0
+  #lastOutcome: StoreOutcome = 'ok'
+
+  constructor({ states, reader, memory, socketRank, imageToken, isEagle, onWarning }: ApplierOptions) {
+    this.#states = states
+    this.#reader = reader
+    this.#memory = memory
+    this.#onWarning = onWarning ?? (() => undefined)
+    this.#context = {
+      blockSize: states.index.blockSize,
+      socketRank,
+      imageToken,
+      isEagle,
+      memory,
+      holds: (dpRank, tier, low, high) => this.#holds(dpRank, tier, low, high),
+    }
+    const { engine, local } = this.#changes
+    this.#run = { hasParent: false, parentLow: 0, parentHigh: 0, engine, local, start: 0, count: 0 }
+  }
+
+  /** Changes of the last batch wait to be applied. */
+  get hasWork(): boolean {
+    return this.#changes.count > 0
+  }
+
+  /** Reads a batch; the one before must be applied or abandoned. */
+  read(payload: Uint8Array): BatchOutcome {
+    this.#isCleared = false
+    const { isBatch, dpRank } = this.#reader.read(payload, this.#context, this)
+    const isKnown = isBatch && this.#states.reach(dpRank) !== undefined
+    return { isBatch, dpRank: isKnown ? dpRank : undefined, isCleared: this.#isCleared }
+  }
+
+  /** Applies changes until about `budget` blocks are in; returns how many were. */
+  apply(budget: number): number {
+    const state = this.hasWork ? this.#states.reach(this.#dpRank) : undefined
+    if (state === undefined) {
+      this.abandon()
+      return 0
+    }
+    let spent = 0
+    while (this.#change < this.#changes.count && spent < budget)
+      spent += this.#applySlice(state, Math.min(budget - spent, MOST_BLOCKS_PER_CALL))
+    if (this.#change >= this.#changes.count) this.abandon()
+    return spent
+  }
+
+  /** Forgets what is not applied yet. */
+  abandon(): void {
+    this.#changes.clear()
+    this.#change = 0
+    this.#applied = 0
+    this.#splitEnd = 0
+  }
+
+  stored(dpRank: number, tier: number, run: BlockRun, details: StoreDetails): void {
+    const state = this.#reach(dpRank)
+    if (state === undefined) {
+      if (details.mustApplyNow) this.#memory.storeRefused()
+      return
+    }
+    state.nextEventId++
+    if (details.hasShortTokens) this.#states.counters.shortTokens++
+    if (details.contradictsLayout) this.#warn(state, dpRank, 'hash_layout_mismatch')
+    if (details.mustApplyNow) this.apply(Infinity)
+    this.#changes.addStore(tier, run)
+    if (!details.mustApplyNow) return
+    this.apply(Infinity)
+    if (isRefused(this.#lastOutcome)) this.#memory.storeRefused()
+  }
+
+  removed(dpRank: number, tier: number, engine: HashWords, count: number): void {
+    const state = this.#reach(dpRank)
+    if (state === undefined) return
+    state.nextEventId++
+    this.#changes.addRemove(tier, engine, count)
+  }
+
+  cleared(dpRank: number): void {
+    const state = this.#reach(dpRank)
+    if (state === undefined) return
+    state.nextEventId++
+    this.#isCleared = true
+    this.#changes.addClear()
+  }
+
+  dropped(
+    dpRank: number,
+    _outcome: 'filtered' | 'noop' | 'undecodable',
+    reason: DropReason,
+    consumesEventId: boolean,
+  ): void {
+    const { counters } = this.#states
+    counters.dropped[reason] = (counters.dropped[reason] ?? 0) + 1
+    const state = this.#states.reach(dpRank)
+    if (state === undefined) return
+    if (consumesEventId) state.nextEventId++
+    if (reason === 'block_size_mismatch') this.#warn(state, dpRank, 'block_size_mismatch')
+  }
+
+  #reach(dpRank: number): RankState | undefined {
+    this.#dpRank = dpRank
+    const state = this.#states.reach(dpRank)
+    if (state === undefined) this.#states.counters.unknownRank++
+    return state
+  }
+
+  #warn(state: RankState, dpRank: number, code: EventWarningCode): void {
+    if (state.warned.has(code)) return
+    state.warned.add(code)
+    this.#onWarning({ code, dpRank })
+  }
+
+  /** As if all changes so far were in: so they are brought in. */
+  #holds(dpRank: number, tier: number, low: number, high: number): boolean {
+    this.apply(Infinity)
+    const state = this.#states.get(dpRank)
+    return state !== undefined && this.#states.index.holds(state.slot, tier, low, high)
+  }
+
+  /** @returns blocks that were looked at, at least 1 */
+  #applySlice(state: RankState, most: number): number {
+    const kind = this.#changes.kinds[this.#change]!
+    if (kind === STORE) return this.#store(state, most)
+    if (kind === REMOVE) return this.#remove(state, most)
+    if (kind !== CLEAR) throw new RangeError(`unknown change ${kind}`)
+    this.#states.drop(this.#dpRank)
+    this.#states.counters.cleared++
+    this.#change++
+    return 1
+  }
+
+  #store(state: RankState, most: number): number {
+    const changes = this.#changes
+    const change = this.#change
+    if (this.#applied === 0) {
+      this.#groupEnd = change + 1
+      while (this.#groupEnd < changes.count && this.#isJoined(this.#groupEnd)) this.#groupEnd++
+    }
+    const last = this.#groupEnd - 1
+    const total = changes.starts[last]! + changes.counts[last]! - changes.starts[change]!
+    const count = Math.min(total - this.#applied, most)
+    const outcome = this.#storeRun(state, change, count)
+    const refused = isRefused(outcome)
+    // A group counts as a duplicate when all of it is.
+    if (refused || this.#applied === 0 || outcome === 'ok') this.#outcome = outcome
+    const isFirst = this.#applied === 0
+    this.#applied += count
+    if (refused || this.#applied === total) {
+      this.#states.counters.stored[this.#outcome]++
+      this.#lastOutcome = this.#outcome
+      this.#applied = 0
+      this.#change = this.#groupEnd
+      if (refused && isFirst && this.#groupEnd > change + 1) {
+        // Each event on its own: a later one may continue something that the rank holds.
+        this.#splitEnd = this.#groupEnd
+        this.#change = change + 1
+      }
+    }
+    return Math.max(count, 1)
+  }
+
+  #isJoined(change: number): boolean {
+    return this.#changes.continues[change] === 1 && change >= this.#splitEnd
+  }
+
+  #storeRun(state: RankState, change: number, count: number): StoreOutcome {
+    const { starts, tiers, hasParents, parentLows, parentHighs, engine, local } = this.#changes
+    const { index } = this.#states
+    const run = this.#run
+    const start = starts[change]! + this.#applied
+    const continuesSlice = this.#applied > 0
+    run.engine = engine
+    run.local = local
+    run.start = start
+    run.count = count
+    run.hasParent = continuesSlice || hasParents[change] === 1
+    run.parentLow = continuesSlice ? engine[2 * start - 2]! : parentLows[change]!
+    run.parentHigh = continuesSlice ? engine[2 * start - 1]! : parentHighs[change]!
+    const tier = tiers[change]!
+    let held = 0
+    for (let block = 0; block < count; block++) {
+      const at = 2 * (start + block)
+      const isHeld = index.holds(state.slot, tier, engine[at]!, engine[at + 1]!)
+      this.#heldBefore[block] = isHeld ? 1 : 0
+      if (isHeld) held++
+    }
+    const outcome = index.store(state.slot, tier, run)
+    if (held === 0 || isRefused(outcome)) return outcome
+    const { references } = state
+    const forgotten = references.forgotten
+    for (let block = 0; block < count; block++) {
+      const at = 2 * (start + block)
+      if (this.#heldBefore[block] === 1) references.storedAgain(tier, engine[at]!, engine[at + 1]!)
+    }
+    this.#states.counters.forgottenReferences += references.forgotten - forgotten
+    return outcome
+  }
+
+  #remove(state: RankState, most: number): number {
+    const { starts, counts, tiers, engine } = this.#changes
+    const { index, counters } = this.#states
+    const change = this.#change
+    const tier = tiers[change]!
+    const start = starts[change]! + this.#applied
+    const count = Math.min(counts[change]! - this.#applied, most)
+    const gone = state.references.release(tier, engine, start, count)
+    counters.deduplicatedBlocks += count - gone
+    if (gone > 0 && index.remove(state.slot, tier, engine, start, gone) === 'block_not_found')
+      this.#hasUnknownBlock = true
+    this.#applied += count
+    if (this.#applied === counts[change]) {
+      counters.removed[this.#hasUnknownBlock ? 'block_not_found' : 'ok']++
+      this.#hasUnknownBlock = false
+      this.#applied = 0
+      this.#change++
+    }
+    return Math.max(count, 1)
+  }
+}
+
+function isRefused(outcome: StoreOutcome): boolean {
+  return outcome !== 'ok' && outcome !== 'duplicate_store'
+}

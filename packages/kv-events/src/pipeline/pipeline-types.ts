@@ -1,0 +1,49 @@
+import type { RemoveOutcome, StoreOutcome } from '@router/kv-index'
+import type { BatchContext, BatchHeader, EventSink } from '../normalised.js'
+import type { DropReason } from '../reasons.js'
+
+/** Reads payloads; `BatchReader` is the one of the product. */
+export interface PayloadReader {
+  /** Never throws. The result is borrowed until the next call. */
+  read(payload: Uint8Array, context: BatchContext, sink: EventSink): BatchHeader
+}
+
+/** What an operator must know about a rank, as a cause code of health. */
+export type EventWarningCode = 'block_size_mismatch' | 'hash_layout_mismatch'
+
+/** Told once per rank, code and incarnation. */
+export interface EventWarning {
+  readonly code: EventWarningCode
+  readonly dpRank: number
+}
+
+/** What became of the events of one worker; every number only grows. */
+export interface EventCounters {
+  /** Changes that reached the index, after coalescing, by outcome. */
+  stored: Record<StoreOutcome, number>
+  removed: Record<RemoveOutcome, number>
+  cleared: number
+  /** Events that changed nothing, by reason. */
+  dropped: Partial<Record<DropReason, number>>
+  /** Removals that only took one of several references of a block. */
+  deduplicatedBlocks: number
+  /** Stores whose last blocks had no tokens. */
+  shortTokens: number
+  /** Events of ranks that the worker does not have. */
+  unknownRank: number
+  /** References that were not kept because there were too many, see `MAX_COUNTED_BLOCKS`. */
+  forgottenReferences: number
+}
+
+export function newEventCounters(): EventCounters {
+  return {
+    stored: { ok: 0, duplicate_store: 0, parent_not_found: 0, invalid_sequence: 0, capacity: 0 },
+    removed: { ok: 0, block_not_found: 0 },
+    cleared: 0,
+    dropped: {},
+    deduplicatedBlocks: 0,
+    shortTokens: 0,
+    unknownRank: 0,
+    forgottenReferences: 0,
+  }
+}

@@ -1,0 +1,83 @@
+import type { SourceMemory } from '../convert/source-memory.js'
+import { SequenceMachine, type SequenceOptions, type SequenceOutput } from '../protocol/index.js'
+import { type ApplierOptions, BatchApplier } from './batch-applier.js'
+
+/** What a feed asks of whoever owns its sockets. */
+export interface FeedSockets {
+  /** See `SequenceOutput`; never called without a replay socket. */
+  requestReplay?(requestId: number, from: bigint): void
+  endReplay?(requestId: number): void
+}
+
+/** What a feed tells the worker that it belongs to. */
+export interface FeedOwner {
+  restarted(feed: SocketFeed, nowMs: number): void
+  provedSame(nowMs: number): void
+}
+
+/** Bytes of payload that count as one block of work, whatever they say. */
+const BYTES_PER_BLOCK = 64
+
+/**
+ * One event socket of a worker, from messages to the index: the machine that follows its sequence numbers, and the applier. Feed the
+ * machine (`sequence`) with messages and times, then call `step` until it returns false.
+ */
+export class SocketFeed {
+  readonly sequence: SequenceMachine
+  readonly #applier: BatchApplier
+  readonly #memory: SourceMemory
+  #outcome: ReturnType<BatchApplier['read']> | undefined
+
+  constructor(options: SequenceOptions & ApplierOptions, sockets: FeedSockets, owner: FeedOwner) {
+    const { states, memory } = options
+    this.#memory = memory
+    this.#applier = new BatchApplier(options)
+    const output: SequenceOutput = {
+      requestReplay: (requestId, from) => sockets.requestReplay?.(requestId, from),
+      endReplay: (requestId) => sockets.endReplay?.(requestId),
+      dropRanks: (dpRanks) => {
+        for (const dpRank of dpRanks) {
+          states.drop(dpRank)
+          memory.onCleared(dpRank)
+        }
+      },
+      restarted: (nowMs) => owner.restarted(this, nowMs),
+      provedSame: (nowMs) => owner.provedSame(nowMs),
+    }
+    this.sequence = new SequenceMachine(options, output)
+  }
+
+  /**
+   * Works for about `budgetBlocks` blocks; returns whether work is left, so that the caller can let others run first.
+   * A batch is read in one go, its blocks are stored and removed in as many steps as it takes.
+   */
+  step(budgetBlocks: number, nowMs: number): boolean {
+    let left = budgetBlocks
+    while (left > 0) {
+      if (this.#outcome === undefined) {
+        const batch = this.sequence.next(nowMs)
+        if (batch === undefined) return false
+        this.#outcome = this.#applier.read(batch.payload)
+        left -= 1 + Math.floor(batch.payload.length / BYTES_PER_BLOCK)
+      }
+      left -= this.#applier.apply(Math.max(left, 1))
+      if (this.#applier.hasWork) return true
+      const outcome = this.#outcome
+      this.#outcome = undefined
+      this.sequence.settle(outcome, nowMs)
+    }
+    return true
+  }
+
+  /** A new incarnation: what waits to be applied and what was learned belongs to the old one. */
+  abandon(): void {
+    this.#applier.abandon()
+    this.#outcome = undefined
+    this.#memory.forgetAll()
+  }
+
+  /** The rank is gone from the worker. */
+  forgetRank(dpRank: number): void {
+    this.#memory.forgetRank(dpRank)
+  }
+}
