@@ -15,6 +15,7 @@ import { setUp } from './setup.mjs'
 const PROGRAMS = {
   start: { entry: 'apps/router/src/start.ts' },
   vectors: { entry: 'packages/vectors/src/cli.ts' },
+  fuzz: { entry: 'packages/kv-events/test/fuzz/cli.ts' },
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },
 }
 
