@@ -6,6 +6,8 @@ import type { KvCapacityAwareLine } from './shapes/kv-capacity-aware.js'
 import type { MixRendezvousLine } from './shapes/mix-rendezvous.js'
 import type { ParityCostsLine, ParityMatrixLine, ParitySequenceLine } from './shapes/parity.js'
 import type { RngLine } from './shapes/rng.js'
+import type { RustAccountingLine } from './shapes/rust-accounting.js'
+import type { RustIndexLine } from './shapes/rust-index-lines.js'
 import type { RustSelectionLine } from './shapes/rust-selection.js'
 import type { SelectionLine } from './shapes/selection.js'
 import type { SoftmaxLine } from './shapes/softmax.js'
@@ -26,6 +28,8 @@ export interface VectorLines {
   readonly 'parity-costs': ParityCostsLine
   readonly 'parity-sequences': ParitySequenceLine
   readonly 'rust-selection': RustSelectionLine
+  readonly 'rust-accounting': RustAccountingLine
+  readonly 'rust-index': RustIndexLine
 }
 
 /** Folder of the carried files. */

@@ -10,8 +10,6 @@ const files = [
   'llm-d',
   'lmetric',
   'ramjet',
-  'rust-accounting',
-  'rust-index',
   'rust-queue',
   'rust-replay',
   'service-sessions',
@@ -61,8 +59,7 @@ describe('lines that nothing evaluates yet', () => {
   })
 
   test.each([
-    ['{"kind":"events"}', /'blockSize' is missing; field 'steps' is missing/],
-    ['{"kind":"events","blockSize":16,"steps":{}}', /^steps: /],
+    ['{"kind":"policy-queue"}', /'workers' is missing/],
     ['{"kind":"classifier","policy":"thunderagent"}', /'params' is missing; field 'steps' is missing/],
     ['{"policy":"chwbl"}', /'rows' is missing/],
     ['{"policy":"thunderagent","kind":"selector"}', /'rows' is missing/],

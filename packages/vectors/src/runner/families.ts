@@ -1,10 +1,13 @@
 import { defaultCostFamily } from './default-cost.js'
 import type { VectorFamily } from './family.js'
+import { hashingFamily } from './hashing.js'
 import { kvCapacityAwareFamily } from './kv-capacity-aware.js'
 import { mixRendezvousFamily } from './mix-rendezvous.js'
 import { paritySequencesFamily } from './parity-sequences.js'
 import { parityCostsFamily, parityMatrixFamily } from './parity.js'
 import { rngFamily } from './rng.js'
+import { rustAccountingFamily } from './rust-accounting.js'
+import { rustIndexFamily } from './rust-index.js'
 import { rustPoliciesFamily } from './rust-policies.js'
 import { rustSelectionFamily } from './rust-selection.js'
 import { selectionFamily } from './selection.js'
@@ -24,5 +27,8 @@ export const families: readonly VectorFamily[] = [
   paritySequencesFamily,
   rustSelectionFamily,
   rustPoliciesFamily,
+  rustAccountingFamily,
+  rustIndexFamily,
+  hashingFamily,
   ...waitingFamilies,
 ]

@@ -1,10 +1,7 @@
 import type { z } from 'zod'
 import { type NotCovered, type RawLine, ShapeError, type VectorFamily, parseLine } from './family.js'
 import {
-  accountingLine,
   drrDocument,
-  hashingDocument,
-  indexKinds,
   kvEventsDocument,
   policyShapes,
   queueKinds,
@@ -16,8 +13,6 @@ import {
 
 // Shapes that wait for their package. The issue that adds the package replaces the entry by a family with an evaluator.
 
-const kvIndex = '@router/kv-index'
-const accounting = 'load accounting in @router/core'
 const queue = 'the queue of @router/core'
 const sessions = 'sessions in @router/core'
 const thunderAgent = '@router/policy-thunderagent'
@@ -141,15 +136,12 @@ export const waitingFamilies: readonly VectorFamily[] = [
     },
     (line) => (line['policy'] === undefined ? thunderAgentKinds : shapeOfPolicy(line)),
   ),
-  waiting('rust-index', kvIndex, isKind('events', 'approximate-lru', 'approximate-ttl'), indexKinds),
-  waiting('rust-accounting', accounting, has('expirySecs', 'workers', 'steps'), accountingLine),
   waiting('rust-replay', '@router/replay', has('topology', 'trace', 'expect'), replayLine),
   waiting('service-sessions', 'the services of apps/router', has('service', 'steps'), serviceLine),
 ]
 
 /** Files that are one JSON document. */
 export const waitingDocuments: readonly VectorFamily[] = [
-  waiting('hashing', kvIndex, has('xxh3_64', 'request_seed', 'cases'), hashingDocument),
   waiting(
     'kv-events',
     '@router/kv-events',

@@ -133,15 +133,6 @@ export const thunderAgentKinds = z.discriminatedUnion('kind', [
   }),
 ])
 
-const index = { ...caption, blockSize: count1, alphabet: list.optional(), ...steps }
-
-/** Lines of `rust-index`. */
-export const indexKinds = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('events'), ...index }),
-  z.strictObject({ kind: z.literal('approximate-lru'), ...index }),
-  z.strictObject({ kind: z.literal('approximate-ttl'), ...index, ttlMs: double }),
-])
-
 /** Lines of `rust-queue`. */
 export const queueKinds = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -169,15 +160,6 @@ export const queueKinds = z.discriminatedUnion('kind', [
     ours: z.boolean().optional(),
   }),
 ])
-
-/** Lines of `rust-accounting`. */
-export const accountingLine = z.strictObject({
-  ...caption,
-  blockSize: count1,
-  expirySecs: double.nullable(),
-  workers: list,
-  ...steps,
-})
 
 const replay = {
   kind: z.literal('scenario').optional(),
@@ -216,21 +198,6 @@ export const serviceLine = z.strictObject({
 })
 
 const described = { format: z.string(), conventions: object }
-
-/** `hashing.json`. */
-export const hashingDocument = z.strictObject({
-  ...described,
-  xxh3_default_secret_hex: z.string(),
-  xxh3_64: list,
-  request_seed: list,
-  cases: list,
-  long: list,
-  mm_identifier: list,
-  routing_tokens: list,
-  mm_ranges: list,
-  session_from_prefix: list,
-  signed: list,
-})
 
 /** `kv-events.json`. */
 export const kvEventsDocument = z.strictObject({
