@@ -34,6 +34,9 @@ export interface HashingOptions extends BlockLayout, HashNamespace {
 /** Whether sequence hashes are made, and whether the first one follows the hash that the memory remembers. */
 type Chaining = 'none' | 'start' | 'continue'
 
+// Copied one by one, which costs no view.
+const fewTokens = 256
+
 const none: readonly bigint[] = []
 const objectSeed = { low: 0, high: 0 }
 
@@ -42,8 +45,8 @@ const objectSeed = { low: 0, high: 0 }
  * local hashes from the left. A prompt of up to 131,072 tokens in up to 8,192 blocks is one call of the kernel; there is a
  * WebAssembly kernel and a plain one, with equal results.
  *
- * A hasher has 0.7 MiB of memory that never grows and serves any number of partitions, one call at a time. Warm it allocates nothing,
- * but for objects, prompts beyond one pass and blocks of over 131,072 tokens.
+ * A hasher has 0.7 MiB of memory that never grows and serves any number of partitions, one call at a time. Warm it allocates nothing
+ * but a view for tokens from the middle or beyond one pass, and what blocks with objects or of over 16,384 tokens need.
  */
 export class BlockHasher {
   readonly #memory: HashMemory
@@ -86,7 +89,7 @@ export class BlockHasher {
   ): void {
     check(tokens, options)
     target.count = 0
-    this.#memory.setPrevious(previousLow, previousHigh)
+    this.#memory.setPrevious(previousLow | 0, previousHigh | 0)
     this.#append(tokens, options, target, 'continue')
   }
 
@@ -94,15 +97,25 @@ export class BlockHasher {
   extend(tokens: TokenIds, options: HashingOptions, target: BlockHashes): void {
     check(tokens, options)
     const { sequence, count } = target
-    if (count > 0) this.#memory.setPrevious(sequence[2 * count - 2]!, sequence[2 * count - 1]!)
+    if (count > 0) this.#memory.continueAfter(sequence, count - 1)
     this.#append(tokens, options, target, count === 0 ? 'start' : 'continue')
   }
 
-  /** The local hashes alone, as events need them; sequence hashes in `target` then mean nothing. Otherwise as `hash`. */
-  hashLocal(tokens: TokenIds, options: HashingOptions, target: BlockHashes): void {
-    check(tokens, options)
+  /**
+   * The local hashes alone, as events need them, of the tokens `[start, end)`; sequence hashes in `target` then mean nothing.
+   * Otherwise as `hash`.
+   */
+  hashLocal(
+    tokens: TokenIds,
+    options: HashingOptions,
+    target: BlockHashes,
+    start = 0,
+    end = tokens.length,
+  ): void {
+    const last = Math.min(end, tokens.length)
+    check(tokens, options, start, last)
     target.count = 0
-    this.#append(tokens, options, target, 'none')
+    this.#append(tokens, options, target, 'none', start, last)
   }
 
   /**
@@ -119,7 +132,7 @@ export class BlockHasher {
     checkBlockSize(options.blockSize)
     const length = windowTokens(options)
     if (start + length > tokens.length) return false
-    check(tokens, options, start + length)
+    check(tokens, options, start, start + length)
     const objects = options.objectsByBlock?.[0] ?? none
     this.#hashWindow(tokens, start, length, options, this.#seedFor(options), objects, 0)
     this.#copyOne(out, index)
@@ -133,7 +146,7 @@ export class BlockHasher {
       const blocks = Math.min(passBlocks, target.count - done)
       for (let word = 0; word < 2 * blocks; word++) memory.local[word] = target.local[2 * done + word]!
       memory.chain(blocks, done === 0)
-      this.#remember(blocks)
+      memory.continueAfter(memory.sequence, blocks - 1)
       target.reserve(done + roomFor(blocks))
       target.sequence.set(viewFor(this.#sequenceViews, blocks), 2 * done)
       done += blocks
@@ -172,21 +185,28 @@ export class BlockHasher {
   }
 
   /** Everything given is checked. */
-  #append(tokens: TokenIds, options: HashingOptions, target: BlockHashes, chaining: Chaining): void {
+  #append(
+    tokens: TokenIds,
+    options: HashingOptions,
+    target: BlockHashes,
+    chaining: Chaining,
+    start = 0,
+    end = tokens.length,
+  ): void {
     const { blockSize } = options
     // Before anything is in the memory: the seed may have to be hashed there.
     const seed = this.#seedFor(options)
     const length = windowTokens(options)
-    const count = hashedBlocks(tokens.length, options)
+    const count = hashedBlocks(end - start, options)
     // 0 = a block does not fit.
     const perPass = Math.min(passBlocks, Math.floor((passTokens - length + blockSize) / blockSize))
     let next = chaining
     for (let done = 0; done < count;) {
       const blocks = Math.min(Math.max(1, perPass), count - done)
-      if (perPass > 0) this.#hashPass(tokens, done, blocks, options, seed, next)
+      if (perPass > 0) this.#hashPass(tokens, start, done, blocks, options, seed, next)
       else {
         const objects = options.objectsByBlock?.[done] ?? none
-        this.#hashWindow(tokens, done * blockSize, length, options, seed, objects, 0)
+        this.#hashWindow(tokens, start + done * blockSize, length, options, seed, objects, 0)
         this.#chainPass(1, next)
       }
       this.#copyOut(target, blocks, next)
@@ -197,6 +217,7 @@ export class BlockHasher {
 
   #hashPass(
     tokens: TokenIds,
+    start: number,
     first: number,
     blocks: number,
     options: HashingOptions,
@@ -205,17 +226,17 @@ export class BlockHasher {
   ): void {
     const { blockSize, objectsByBlock } = options
     const length = windowTokens(options)
-    this.#load(tokens, first * blockSize, blocks * blockSize + length - blockSize)
+    this.#load(tokens, start + first * blockSize, blocks * blockSize + length - blockSize)
     if (objectsByBlock === undefined && chaining !== 'none') {
       this.#memory.hashChained(length, blockSize, blocks, seed, chaining === 'start')
-      this.#remember(blocks)
+      this.#memory.continueAfter(this.#memory.sequence, blocks - 1)
       return
     }
     this.#memory.hashBlocks(length, blockSize, blocks, seed)
     for (let block = 0; objectsByBlock !== undefined && block < blocks; block++) {
       const objects = objectsByBlock[first + block] ?? none
       if (objects.length > 0)
-        this.#hashWindow(tokens, (first + block) * blockSize, length, options, seed, objects, block)
+        this.#hashWindow(tokens, start + (first + block) * blockSize, length, options, seed, objects, block)
     }
     this.#chainPass(blocks, chaining)
   }
@@ -223,13 +244,13 @@ export class BlockHasher {
   #chainPass(blocks: number, chaining: Chaining): void {
     if (chaining === 'none') return
     this.#memory.chain(blocks, chaining === 'start')
-    this.#remember(blocks)
+    this.#memory.continueAfter(this.#memory.sequence, blocks - 1)
   }
 
   #load(tokens: TokenIds, start: number, count: number): void {
     const { input } = this.#memory
-    if (!(tokens instanceof Uint32Array)) {
-      for (let index = 0; index < count; index++) input[index] = tokens[start + index]!
+    if (!(tokens instanceof Uint32Array) || count <= fewTokens) {
+      copyTokens(tokens, start, count, input)
     } else if (start === 0 && tokens.length <= input.length) input.set(tokens)
     else input.set(tokens.subarray(start, start + count))
   }
@@ -247,7 +268,7 @@ export class BlockHasher {
     const words = length + 2 * objects.length
     const isOutside = words > scratchWords
     const window = isOutside ? new Uint32Array(words) : this.#memory.scratch
-    for (let token = 0; token < length; token++) window[token] = tokens[start + token]!
+    copyTokens(tokens, start, length, window)
     let used = length
     const isReplaced = imageToken !== undefined && replaceRuns(window, length, imageToken, objects)
     if (!isReplaced && objects.length > 0) {
@@ -270,12 +291,6 @@ export class BlockHasher {
     return { low: local[0]!, high: local[1]! }
   }
 
-  /** The next pass continues this one. */
-  #remember(blocks: number): void {
-    const { sequence } = this.#memory
-    this.#memory.setPrevious(sequence[2 * blocks - 2]!, sequence[2 * blocks - 1]!)
-  }
-
   #copyOut(target: BlockHashes, blocks: number, chaining: Chaining): void {
     const start = target.count
     target.reserve(start + roomFor(blocks))
@@ -291,11 +306,20 @@ export class BlockHasher {
 }
 
 /** Throws before anything changed. */
-function check(tokens: TokenIds, options: HashingOptions, tokenCount = tokens.length): void {
+function check(tokens: TokenIds, options: HashingOptions, start = 0, end = tokens.length): void {
   checkBlockSize(options.blockSize)
-  checkTokens(tokens, tokenCount)
+  checkTokens(tokens, start, end)
   if (options.objectsByBlock !== undefined) for (const objects of options.objectsByBlock) checkHashes(objects)
   if (options.imageToken !== undefined) checkToken(options.imageToken)
+}
+
+/** Two loops, so that each reads one kind of list: a loop that reads both makes an object of each large token. */
+function copyTokens(tokens: TokenIds, start: number, count: number, target: Uint32Array): void {
+  if (tokens instanceof Uint32Array) {
+    for (let index = 0; index < count; index++) target[index] = tokens[start + index]!
+  } else {
+    for (let index = 0; index < count; index++) target[index] = tokens[start + index]!
+  }
 }
 
 function viewsOf(words: HashWords): HashWords[] {

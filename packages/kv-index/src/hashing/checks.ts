@@ -3,10 +3,10 @@ import { KvIndexError } from '../errors.js'
 /** Token ids of a prompt: `Uint32Array` is taken as it is, every other list is checked token by token. */
 export type TokenIds = Uint32Array | readonly number[]
 
-/** Throws `KV_INDEX_TOKEN_INVALID` unless each of the first `count` is a whole number from 0 to 2^32 - 1. */
-export function checkTokens(tokens: TokenIds, count = tokens.length): void {
+/** Throws `KV_INDEX_TOKEN_INVALID` unless each of `[start, end)` is a whole number from 0 to 2^32 - 1. */
+export function checkTokens(tokens: TokenIds, start = 0, end = tokens.length): void {
   if (tokens instanceof Uint32Array) return
-  for (let index = 0; index < count; index++) {
+  for (let index = start; index < end; index++) {
     const value = tokens[index]
     if (typeof value !== 'number' || value >>> 0 !== value) throw tokenError(value, index)
   }

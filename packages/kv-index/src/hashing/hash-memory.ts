@@ -60,10 +60,16 @@ export class HashMemory {
     this.#kernel = instance?.kernel ?? plainKernel(buffer, this.#secrets)
   }
 
-  /** The hash that the next chain continues. */
+  /** The hash that the next chain continues; signed halves cost no object. */
   setPrevious(low: number, high: number): void {
     this.#previous[0] = low
     this.#previous[1] = high
+  }
+
+  /** `setPrevious` of a hash in a list. */
+  continueAfter(words: Uint32Array, index: number): void {
+    this.#previous[0] = words[2 * index]!
+    this.#previous[1] = words[2 * index + 1]!
   }
 
   /** Local hashes of `count` inputs of `length` words, `stride` words apart. */
