@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LifetimeRetention } from '../src/approximate/lifetime-retention.js'
-import { hashWords } from '../src/index.js'
+import { hashWords, PrefixIndex } from '../src/index.js'
 import { LifetimeModel, blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
-import { NaiveIndex } from './support/naive-index.js'
 
 const ranks = [0, 1, 5]
 const path = fc.array(fc.bigInt({ min: 1n, max: 2n }), { maxLength: 6 })
@@ -38,7 +37,7 @@ interface Command {
 }
 
 function play(commands: readonly Command[], options: { maxBlocks: number; pruneTargetRatio: number }): void {
-  const index = new NaiveIndex({ blockSize: 16 })
+  const index = new PrefixIndex({ blockSize: 16 })
   const real = new LifetimeRetention(index, { ttlMs: 330, ...options })
   const model = new LifetimeModel({ ttlMs: 330, ...options })
   const table = new MatchTable(6)

@@ -1,11 +1,20 @@
 import { describe, expect, test } from 'vitest'
-import { KvIndexError, LifetimeRetention, type StoreOutcome, hashWords, highOf, lowOf } from '../src/index.js'
+import {
+  KvIndexError,
+  LifetimeRetention,
+  LruRetention,
+  PrefixState,
+  type StoreOutcome,
+  hashWords,
+  highOf,
+  lowOf,
+  PrefixIndex,
+} from '../src/index.js'
 import { blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
-import { NaiveIndex } from './support/naive-index.js'
 import { namesOf } from './support/runs.js'
 
-const newIndex = (): NaiveIndex => new NaiveIndex({ blockSize: 16 })
+const newIndex = (): PrefixIndex => new PrefixIndex({ blockSize: 16 })
 
 /** Device blocks of a rank. */
 function match(retention: LifetimeRetention, rank: number, path: readonly bigint[], nowMs: number): number {
@@ -167,9 +176,9 @@ describe('ranks that leave', () => {
   })
 })
 
-class RefusingIndex extends NaiveIndex {
+class RefusingIndex extends PrefixIndex {
   isFull = false
-  override store(...given: Parameters<NaiveIndex['store']>): StoreOutcome {
+  override store(...given: Parameters<PrefixIndex['store']>): StoreOutcome {
     return this.isFull ? 'capacity' : super.store(...given)
   }
 }
@@ -188,6 +197,19 @@ test('what a full index refuses is not retained; what it holds lives on', () => 
   expect(index.holds(0, 0, lowOf(name!), highOf(name!))).toBe(false)
 })
 
+test.each([-1, 0.5, 32_768, 1e9, Number.NaN])('rank %s is refused, and nothing is noted down', (rank) => {
+  const invalid = expect.objectContaining({ code: 'KV_INDEX_RANK_INVALID' })
+  const retention = new LifetimeRetention(newIndex())
+  expect(() => retention.insert(rank, blocksOf([1n]), 0)).toThrowError(invalid)
+  expect(retention.entriesInUse).toBe(0)
+  const lru = new LruRetention(retention)
+  expect(() => lru.setCapacity(rank, 1, 9)).toThrowError(invalid)
+  expect(lru.stats().ranks).toBe(0)
+  const state = new PrefixState({ createIndex: newIndex })
+  expect(() => state.setRank(rank, { hasEvents: false, incarnation: 1 })).toThrowError(invalid)
+  state.removeRank(rank)
+})
+
 describe('options out of range', () => {
   test.each([
     [{ ttlMs: 0 }, 'ttlMs'],
@@ -199,13 +221,13 @@ describe('options out of range', () => {
     [{ pruneTargetRatio: -0.1 }, 'pruneTargetRatio'],
     [{ pruneTargetRatio: 1.1 }, 'pruneTargetRatio'],
     [{ pruneTargetRatio: Number.NaN }, 'pruneTargetRatio'],
-  ])('%j', (options, name) => {
+  ])('%j', (options, option) => {
     const attempt = (): unknown => new LifetimeRetention(newIndex(), options)
     expect(attempt).toThrowError(expect.objectContaining({ code: 'KV_INDEX_OPTION_INVALID' }))
     try {
       attempt()
     } catch (error) {
-      expect(KvIndexError.isInstance(error) && error.details).toMatchObject({ name })
+      expect(KvIndexError.isInstance(error) && error.details).toMatchObject({ option })
     }
   })
 })

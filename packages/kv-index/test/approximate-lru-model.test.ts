@@ -2,10 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { LifetimeRetention } from '../src/approximate/lifetime-retention.js'
 import { LruRetention } from '../src/approximate/lru-retention.js'
-import { hashWords, hashesOf } from '../src/index.js'
+import { hashWords, hashesOf, PrefixIndex } from '../src/index.js'
 import { LifetimeModel, LruModel, blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
-import { NaiveIndex } from './support/naive-index.js'
 
 const ranks = [0, 3]
 const lifetime = { ttlMs: 500, maxBlocks: 20, pruneTargetRatio: 0.8 }
@@ -58,7 +57,7 @@ const command = fc.oneof(
 type Command = typeof command extends fc.Arbitrary<infer T> ? T : never
 
 class Play {
-  readonly index = new NaiveIndex({ blockSize: 16 })
+  readonly index = new PrefixIndex({ blockSize: 16 })
   readonly real = new LruRetention(new LifetimeRetention(this.index, lifetime))
   readonly model = new LruModel(new LifetimeModel(lifetime))
   readonly #table = new MatchTable(4)

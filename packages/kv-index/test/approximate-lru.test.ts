@@ -1,15 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import { KvIndexError, LifetimeRetention, LruRetention, hashWords, hashesOf } from '../src/index.js'
+import {
+  KvIndexError,
+  LifetimeRetention,
+  LruRetention,
+  hashWords,
+  hashesOf,
+  PrefixIndex,
+} from '../src/index.js'
 import { blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
-import { NaiveIndex } from './support/naive-index.js'
 import { namesOf } from './support/runs.js'
 
 type Path = readonly bigint[]
 
 /** Incarnation 1, no time, and what left the index in words. */
 class Bench {
-  readonly index = new NaiveIndex({ blockSize: 16 })
+  readonly index = new PrefixIndex({ blockSize: 16 })
   readonly lifetime = new LifetimeRetention(this.index, { ttlMs: 1000 })
   readonly lru = new LruRetention(this.lifetime)
   readonly #paths = new Map<bigint, string>()

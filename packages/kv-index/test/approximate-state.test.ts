@@ -6,10 +6,10 @@ import {
   PrefixState,
   type PrefixStateOptions,
   hashWords,
+  PrefixIndex,
 } from '../src/index.js'
 import { LifetimeModel, blocksOf } from './support/approximate-models.js'
 import { MatchTable } from './support/match-table.js'
-import { NaiveIndex } from './support/naive-index.js'
 import { pathRun } from './support/runs.js'
 
 type Path = readonly bigint[]
@@ -19,14 +19,14 @@ const HOST = 1
 /** A state with all indexes that it made. */
 function newState(options: Partial<PrefixStateOptions> = {}): {
   state: PrefixState
-  made: NaiveIndex[]
+  made: PrefixIndex[]
   send: (rank: number, path: Path, nowMs: number, attempt?: number) => void
   matches: (path: Path, nowMs: number) => number[]
   table: MatchTable
 } {
-  const made: NaiveIndex[] = []
+  const made: PrefixIndex[] = []
   const createIndex = (): BlockIndex => {
-    const index = new NaiveIndex({ blockSize: 16 })
+    const index = new PrefixIndex({ blockSize: 16 })
     made.push(index)
     return index
   }
@@ -78,9 +78,9 @@ describe('I6: predicted entries', () => {
     state.index.store(0, DEVICE, pathRun([1n]))
     send(0, path, 0)
     expect(matches(path, 0)[0]).toBe(3)
-    const told = new NaiveIndex({ blockSize: 16 })
+    const told = new PrefixIndex({ blockSize: 16 })
     told.store(0, DEVICE, pathRun([1n]))
-    expect([...made[0]!.dump()]).toEqual([...told.dump()])
+    expect(made[0]!.dump()).toEqual(told.dump())
     // They stand in one more index, which no property leads to.
     const side = made.filter((index) => index !== state.index && index.currentSize > 0)
     expect(side.map((index) => index.currentSize)).toEqual([3])
@@ -142,10 +142,10 @@ describe('I6: predicted entries', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.boolean(), (steps, isTurned) => {
-        const index = new NaiveIndex({ blockSize: 16 })
-        const events = new NaiveIndex({ blockSize: 16 })
+        const index = new PrefixIndex({ blockSize: 16 })
+        const events = new PrefixIndex({ blockSize: 16 })
         const options = { ttlMs: 500, maxBlocks: 15, pruneTargetRatio: 0.8 }
-        const predicted = new PredictedIndex(new NaiveIndex({ blockSize: 16 }), options)
+        const predicted = new PredictedIndex(new PrefixIndex({ blockSize: 16 }), options)
         const model = new LifetimeModel(options)
         const table = new MatchTable(4, isTurned ? [2, 1, 0, -1] : [0, 1, 2, 3])
         let nowMs = 0

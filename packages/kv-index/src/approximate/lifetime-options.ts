@@ -20,8 +20,8 @@ export function lifetimeOptions(options: LifetimeOptions): Required<LifetimeOpti
   return { ttlMs, maxBlocks, pruneTargetRatio }
 }
 
-function check(name: string, value: number, accepted: string, isValid: boolean): void {
+function check(option: string, value: number, accepted: string, isValid: boolean): void {
   if (isValid) return
-  const message = `${name} is ${String(value)}, expected ${accepted}`
-  throw new KvIndexError('KV_INDEX_OPTION_INVALID', message, { name, value, accepted })
+  const message = `${option} is ${String(value)}, expected ${accepted}`
+  throw new KvIndexError('KV_INDEX_OPTION_INVALID', message, { option, value, accepted })
 }

@@ -80,7 +80,7 @@ export class LifetimeRetention {
 
   /**
    * The rank was sent a prompt: its complete blocks are stored for it from the root, each under its sequence hash, and their life
-   * starts anew. Where the index is full nothing new is stored. `O(count)`; allocates only to grow.
+   * starts anew. Where the index is full nothing new is stored. `O(blocks)`; allocates only to grow. Error: `KV_INDEX_RANK_INVALID`.
    */
   insert(rank: number, blocks: PromptBlocks, nowMs: number): void {
     const { sequence, count } = blocks

@@ -2,6 +2,7 @@ import type { BlockIndex, BlockRun } from '../block-index.js'
 import { KvIndexError } from '../errors.js'
 import type { HashWords } from '../hash-words.js'
 import { DEVICE } from '../tier.js'
+import { checkRank } from './check-rank.js'
 import { CopyTable } from './copy-table.js'
 import { NONE, grown } from './entry-pool.js'
 import { LeaseTable } from './lease-table.js'
@@ -92,8 +93,10 @@ export class LruRetention {
   /**
    * The capacity that a rank advertises, in blocks; `undefined`, NaN or 0 = none, and the rank is kept by lifetime until its next
    * incarnation or reset. Another incarnation than before clears the rank first; less capacity evicts at once.
+   * Error: `KV_INDEX_RANK_INVALID`.
    */
   setCapacity(rank: number, incarnation: number, capacityBlocks: number | undefined): void {
+    checkRank(rank)
     this.evictedCount = 0
     const known = this.#ranks[rank]
     const hasCapacity = capacityBlocks !== undefined && capacityBlocks > 0

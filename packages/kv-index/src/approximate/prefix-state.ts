@@ -1,5 +1,6 @@
 import type { BlockIndex, OverlapTarget } from '../block-index.js'
 import type { HashWords } from '../hash-words.js'
+import { checkRank } from './check-rank.js'
 import type { LifetimeOptions } from './lifetime-options.js'
 import { LifetimeRetention } from './lifetime-retention.js'
 import { LruRetention } from './lru-retention.js'
@@ -68,9 +69,10 @@ export class PrefixState {
 
   /**
    * A rank joined, or something of this changed. What was known of it is forgotten when it lives anew or its source is another; a
-   * new capacity alone evicts at most.
+   * new capacity alone evicts at most. Error: `KV_INDEX_RANK_INVALID`.
    */
   setRank(rank: number, source: RankSource): void {
+    checkRank(rank)
     const known = this.#sources[rank]
     const isSame = known?.incarnation === source.incarnation && known.hasEvents === source.hasEvents
     if (!isSame) this.removeRank(rank)
