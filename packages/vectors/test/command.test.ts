@@ -55,10 +55,10 @@ describe('the command', () => {
   })
 
   test('lists what is not covered, and passes', () => {
-    const { code, lines } = run(join(dataFolder, 'chwbl.jsonl'), join(dataFolder, 'hashing.json'))
+    const { code, lines } = run(join(dataFolder, 'chwbl.jsonl'), join(dataFolder, 'drr.json'))
     expect(lines).toEqual([
       'chwbl.jsonl: not covered (needs @router/policy-chwbl), 10 lines',
-      'hashing.json: not covered (needs @router/kv-index), 1 document',
+      'drr.json: not covered (needs the queue of @router/core), 1 document',
       'not covered: 10 lines, 1 document',
       'total: 0 passed, 0 failed',
     ])

@@ -46,7 +46,6 @@ describe('where a file lies and what it is called', { timeout: 60_000 }, () => {
     'rust-index.jsonl',
     'rust-queue.jsonl',
     'thunderagent.jsonl',
-    'hashing.json',
     'drr.json',
   ])('%s waits under another name too', (name) => {
     const { passed, failed, notCovered } = run(`renamed-${name}`, carried(name))
@@ -55,6 +54,13 @@ describe('where a file lies and what it is called', { timeout: 60_000 }, () => {
       failed: 0,
       about: name.replace(/\.jsonl?$/, ''),
     })
+  })
+
+  test('a document is recognised under another name, also gzipped and on one line', () => {
+    const text = carried('hashing.json')
+    expect(run('renamed.txt', text)).toMatchObject({ passed: 1, failed: 0, notCovered: [] })
+    expect(run('renamed.json.gz', gzipSync(text))).toMatchObject({ passed: 1, failed: 0 })
+    expect(run('renamed.jsonl', JSON.stringify(JSON.parse(text)))).toMatchObject({ passed: 1, failed: 0 })
   })
 
   test('a folder is searched for files, also in folders below', () => {
