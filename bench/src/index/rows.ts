@@ -1,5 +1,6 @@
 import type { FigureRow } from '../harness/figure.js'
 import { growthRows } from './growth-rows.js'
+import { hashingRows } from './hashing.js'
 import { ingestRows } from './ingest-rows.js'
 import { lookupRows } from './lookup-rows.js'
 import { memoryRows } from './memory-rows.js'
@@ -12,4 +13,5 @@ export const indexRows: readonly FigureRow[] = [
   ...traceRows,
   ...growthRows,
   ...memoryRows,
+  ...hashingRows,
 ]

@@ -196,21 +196,24 @@ export function hashBlocks(
   }
 }
 
-/** The chained hash of a block: both hashes are eight bytes of one input. */
 @inline
-function chained(previous: u64, own: u64, secrets: usize): u64 {
-  return hash9to16(
-    previous, own, 16,
-    (load<u64>(secrets, 24) ^ load<u64>(secrets, 32)) + CHAIN_SEED, (load<u64>(secrets, 40) ^ load<u64>(secrets, 48)) - CHAIN_SEED
-  )
+function flipFirst(secrets: usize): u64 {
+  return (load<u64>(secrets, 24) ^ load<u64>(secrets, 32)) + CHAIN_SEED
+}
+
+@inline
+function flipLast(secrets: usize): u64 {
+  return (load<u64>(secrets, 40) ^ load<u64>(secrets, 48)) - CHAIN_SEED
 }
 
 /** Chained hashes of `count` local hashes to `sequence`. The hash before the first lies at `sequence - 8`, unless `isFirst`. */
 export function chain(local: usize, count: usize, secrets: usize, isFirst: bool, sequence: usize): void {
+  const first = flipFirst(secrets)
+  const last = flipLast(secrets)
   let previous = load<u64>(sequence - 8)
   for (const end = local + (count << 3); local < end; local += 8) {
     const own = load<u64>(local)
-    previous = isFirst ? own : chained(previous, own, secrets)
+    previous = isFirst ? own : hash9to16(previous, own, 16, first, last)
     isFirst = false
     store<u64>(sequence, previous)
     sequence += 8
@@ -221,11 +224,13 @@ export function chain(local: usize, count: usize, secrets: usize, isFirst: bool,
 export function hashChained64(
   input: usize, stride: usize, count: usize, secrets: usize, derived: usize, local: usize, isFirst: bool, sequence: usize
 ): void {
+  const first = flipFirst(secrets)
+  const last = flipLast(secrets)
   let previous = load<u64>(sequence - 8)
   for (const end = local + (count << 3); local < end; local += 8) {
     const own = hash64(input, derived)
     store<u64>(local, own)
-    previous = isFirst ? own : chained(previous, own, secrets)
+    previous = isFirst ? own : hash9to16(previous, own, 16, first, last)
     isFirst = false
     store<u64>(sequence, previous)
     sequence += 8
