@@ -16,6 +16,7 @@ const PROGRAMS = {
   start: { entry: 'apps/router/src/start.ts' },
   vectors: { entry: 'packages/vectors/src/cli.ts' },
   fuzz: { entry: 'packages/kv-events/test/fuzz/cli.ts' },
+  soak: { entry: 'packages/kv-index/test/soak/cli.ts', exposesGc: true },
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type BlockIndex, DEVICE, type HashWords } from '../src/index.js'
+import { type BlockIndex, DEVICE, DISK, HOST_PINNED, type HashWords } from '../src/index.js'
 import { Churn } from './support/churn.js'
 import { MatchTable } from './support/match-table.js'
 import { subjects } from './support/subjects.js'
@@ -112,7 +112,12 @@ describe.each(subjects)('traps, %s index', (name, create) => {
 
   test('sessions that come and go in every way leave nothing behind', () => {
     const index = create()
-    const churn = new Churn(index, { ranks: 8, liveSessions: isNaive ? 20 : 200, seed: 7 })
+    const churn = new Churn(index, {
+      ranks: 8,
+      liveSessions: isNaive ? 20 : 200,
+      tiers: [DEVICE, DEVICE, DEVICE, HOST_PINNED, DISK],
+      seed: 7,
+    })
     churn.start()
     for (let cycle = 0; cycle < (isNaive ? 200 : 20_000); cycle++) {
       churn.cycle()

@@ -1,6 +1,6 @@
 import type { BlockIndex, BlockRun } from '../../src/block-index.js'
 import type { HashWords } from '../../src/hash-words.js'
-import { DEVICE, DISK, HOST_PINNED } from '../../src/tier.js'
+import { DEVICE } from '../../src/tier.js'
 import { MatchTable } from './match-table.js'
 
 const promptBlocks = 16
@@ -20,6 +20,8 @@ export interface ChurnOptions {
   readonly ranks: number
   /** Sessions that are cached at one time. */
   readonly liveSessions: number
+  /** Tiers on which sessions lie, behind system prompts on the device; repeat one for a larger share. */
+  readonly tiers: readonly number[]
   readonly seed: number
 }
 
@@ -89,7 +91,7 @@ export class Churn {
     const session = {
       id: this.#next++,
       rank: this.#below(this.#options.ranks),
-      tier: [DEVICE, DEVICE, DEVICE, HOST_PINNED, DISK][this.#below(5)]!,
+      tier: this.#options.tiers[this.#below(this.#options.tiers.length)]!,
       blocks: 1 + this.#below(this.#below(8) === 0 ? mostBlocks : 24),
     }
     this.#come(session)

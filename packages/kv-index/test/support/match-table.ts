@@ -10,6 +10,7 @@ export class MatchTable implements OverlapTarget {
   readonly externalBlocks: Float64Array
   readonly rows: Int32Array
   count = 0
+  hasLowerBlocks = false
 
   /** `rowOfRank` other than the rank itself: rows are dense, not all ranks need one. */
   constructor(
