@@ -1,0 +1,2 @@
+export { endpointOfRank } from './endpoints.js'
+export { EventSocket, type EventSocketOptions } from './event-socket.js'
