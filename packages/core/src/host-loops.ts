@@ -20,6 +20,8 @@ export interface HostLoops {
     out: Doubles,
   ) => number
   readonly maximumReuse: (count: number, reuse: Doubles, out: Doubles) => void
+  /** target[i] = source[i] + addend; an integer within 32 bits. */
+  readonly add: (source: Doubles, addend: number, target: Doubles, count: number) => void
   /** target[i] = source[rows[i]]; both columns of one type. */
   readonly gather: (rows: Column<Uint32Array>, count: number, source: Column, target: Column) => void
   /** target[to + i] = source[from + i]; both columns of one type. */
@@ -36,6 +38,7 @@ interface HostKernel {
     out: number,
   ) => number
   readonly maximumReuse: (count: number, reuse: number, out: number) => void
+  readonly add: (source: number, addend: number, target: number, count: number) => void
   readonly gather64: (rows: number, count: number, source: number, target: number) => void
   readonly gather32: (rows: number, count: number, source: number, target: number) => void
   readonly gather8: (rows: number, count: number, source: number, target: number) => void
@@ -55,6 +58,7 @@ function simdHostLoops(kernel: HostKernel): HostLoops {
     accumulateWithReuse: (contributions, totals, count, reuse, out) =>
       kernel.accumulateWithReuse(contributions.offset, totals.offset, count, reuse.offset, out.offset),
     maximumReuse: (count, reuse, out) => kernel.maximumReuse(count, reuse.offset, out.offset),
+    add: (source, addend, target, count) => kernel.add(source.offset, addend, target.offset, count),
     gather: (rows, count, source, target) => {
       if (source.width === 8) kernel.gather64(rows.offset, count, source.offset, target.offset)
       else if (source.width === 4) kernel.gather32(rows.offset, count, source.offset, target.offset)
@@ -82,6 +86,7 @@ function plainHostLoops(memory: ColumnMemory): HostLoops {
         count,
       ),
     maximumReuse: (count, reuse, out) => maximumReuse(reuse.view, count, out.view),
+    add: (source, addend, target, count) => addTo(source.view, addend, target.view, count),
     // By width and over the whole buffer: one loop that met columns of several types would be ten times slower.
     gather: (rows, count, source, target) => {
       const { width } = source
@@ -108,6 +113,21 @@ function gatherWords(all: Uint32Array, rows: Uint32Array, count: number, from: n
 
 function gatherBytes(all: Uint8Array, rows: Uint32Array, count: number, from: number, to: number): void {
   for (let index = 0; index < count; index++) all[to + index] = all[from + rows[index]!]!
+}
+
+/** Four rows a turn: what the engine loads anew each turn is shared. */
+function addTo(source: Float64Array, addend: number, target: Float64Array, count: number): void {
+  const fours = count & ~3
+  for (let row = 0; row < fours; row += 4) {
+    const first = source[row]! + addend
+    const second = source[row + 1]! + addend
+    const third = source[row + 2]! + addend
+    target[row + 3] = source[row + 3]! + addend
+    target[row] = first
+    target[row + 1] = second
+    target[row + 2] = third
+  }
+  for (let row = fours; row < count; row++) target[row] = source[row]! + addend
 }
 
 // Two rows at a time: a single running sum or maximum waits for itself.

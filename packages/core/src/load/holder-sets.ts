@@ -5,8 +5,8 @@ const sizeClasses = 31
 const none = 255
 
 /**
- * Which ranks hold an edge: (rank, references) pairs and the weight of a block. One holder is one pair; more are a small open-addressed
- * table whose home is the rank itself, so that an edge that every rank holds lies in rank order. Tables live in one arena and are
+ * Which ranks hold an edge: (rank, references) pairs and the weight of a block. One holder is one pair; more are an open-addressed table
+ * of 4, 8, 16 ... entries whose home is the rank itself, so that an edge that every rank holds lies in rank order. Tables live in one arena and are
  * used again by size.
  */
 export class HolderSets {
@@ -71,7 +71,7 @@ export class HolderSets {
     this.pairs[2 * (start + hole)] = -1
     const count = --this.count[edge]!
     if (count === 0) this.#release(edge)
-    else if (bits > 2 && 8 * count <= 1 << bits) this.#resize(edge, bits - 2)
+    else if (bits > 3 && 8 * count <= 1 << bits) this.#resize(edge, bits - 2)
   }
 
   /** Gives an edge without holders those of another. */

@@ -1,5 +1,6 @@
 import type { HashWords } from '@router/kv-index'
 import { roundHalfAway } from '@router/sdk'
+import type { Column } from '../column-memory.js'
 import { SlotList } from '../slot-list.js'
 import type { WorkerTable } from '../worker-table.js'
 import type { BlockRegistry } from './block-registry.js'
@@ -19,8 +20,8 @@ export class LoadColumns {
   readonly #table: WorkerTable
   readonly #state: LoadState
   readonly #writesBacklog: boolean
-  // Active blocks by row.
-  #activeBlocks = new Float64Array(16)
+  // By row.
+  readonly #activeBlocks: Column<Float64Array>
   readonly #changed = new SlotSet()
   // Ranks whose prefill melts with time.
   readonly #melting = new SlotSet()
@@ -30,6 +31,12 @@ export class LoadColumns {
     this.#table = table
     this.#state = state
     this.#writesBacklog = writesBacklog
+    this.#activeBlocks = table.memory.column('float64')
+  }
+
+  /** Gives the memory back. */
+  release(): void {
+    this.#table.memory.release({ columns: [this.#activeBlocks] })
   }
 
   /** The load of a rank is another than before. */
@@ -55,12 +62,12 @@ export class LoadColumns {
     let first = 0
     while (first < matched.count && holders.count[matched.edges[first]!] === table.count)
       added -= matched.blocks[first++]!
-    const costs = table.columns.views.load!.decodeCostBlocks
-    addToAll(this.#activeBlocks, added, costs, table.count)
+    const column = table.columns.groups.load!.decodeCostBlocks
+    table.loops.add(this.#activeBlocks, added, column, table.count)
     for (let index = first; index < matched.count; index++) {
       const edge = matched.edges[index]!
       subtractFrom(
-        costs,
+        column.view,
         holders.pairs,
         holders.start[edge]!,
         holders.count[edge]!,
@@ -74,8 +81,6 @@ export class LoadColumns {
   #takeRows(): void {
     const table = this.#table
     this.#workersVersion = table.workersVersion
-    if (table.count > this.#activeBlocks.length)
-      this.#activeBlocks = grownTo(this.#activeBlocks, table.slotOfRow.length)
     for (let row = 0; row < table.count; row++) this.#changed.add(table.slotOfRow[row]!)
   }
 
@@ -83,12 +88,13 @@ export class LoadColumns {
     const { slots } = this.#changed
     const { prefills, bookings } = this.#state
     const table = this.#table
+    const activeBlocks = this.#activeBlocks.view
     for (let index = 0; index < slots.count; index++) {
       const slot = slots.slots[index]!
       const row = table.rowOfSlot[slot]!
       if (row < 0) continue
       const blocks = activeBlocksOf(this.#state, slot)
-      this.#activeBlocks[row] = blocks
+      activeBlocks[row] = blocks
       table.setLoad(slot, prefills.activeTokens(slot, nowMs), blocks, bookings.requests[slot]!)
       if (this.#writesBacklog) table.setPrefillBacklog(slot, prefills.remainingMs(slot, nowMs))
       if (prefills.melts(slot)) this.#melting.add(slot)
@@ -100,7 +106,10 @@ export class LoadColumns {
     const { prefills } = this.#state
     const { rowOfSlot, columns, eligible } = this.#table
     const tokens = columns.views.load!.activePrefillTokens
+    const backlogMs = columns.views.prefillTime!.backlogMs
     const denseTokens = eligible.columns.views.load!.activePrefillTokens
+    const denseBacklogMs = eligible.columns.views.prefillTime!.backlogMs
+    const writesBacklog = this.#writesBacklog
     const { slots } = this.#melting
     for (let index = slots.count - 1; index >= 0; index--) {
       const slot = slots.slots[index]!
@@ -110,9 +119,11 @@ export class LoadColumns {
         continue
       }
       tokens[row] = prefills.activeTokens(slot, nowMs)
+      if (writesBacklog) backlogMs[row] = prefills.remainingMs(slot, nowMs)
       const dense = eligible.rowOf(row)
-      if (dense >= 0) denseTokens[dense] = tokens[row]!
-      if (this.#writesBacklog) this.#table.setPrefillBacklog(slot, prefills.remainingMs(slot, nowMs))
+      if (dense < 0) continue
+      denseTokens[dense] = tokens[row]!
+      if (writesBacklog) denseBacklogMs[dense] = backlogMs[row]!
     }
   }
 }
@@ -123,11 +134,10 @@ export function activeBlocksOf({ registry, bookings }: LoadState, slot: number):
   return roundHalfAway(registry.weight[slot]! + bookings.outputWeightOfRank[slot]!) + 0
 }
 
-function addToAll(blocks: Float64Array, added: number, costs: Float64Array, rows: number): void {
-  for (let row = 0; row < rows; row++) costs[row] = blocks[row]! + added
-}
-
-/** Holders lie anywhere in their table; the last one found ends the search. */
+/**
+ * Subtracts from the rows of an edge's holders, which lie anywhere in a table of one entry or a multiple of four; the last one found ends
+ * the search.
+ */
 function subtractFrom(
   costs: Float64Array,
   pairs: Int32Array,
@@ -136,12 +146,22 @@ function subtractFrom(
   rowOfSlot: Int32Array,
   blocks: number,
 ): void {
+  if (holders === 1 && pairs[2 * start]! >= 0) {
+    costs[rowOfSlot[pairs[2 * start]!]!]! -= blocks
+    return
+  }
   let left = holders
-  for (let entry = 2 * start; left > 0; entry += 2) {
-    const slot = pairs[entry]!
-    if (slot < 0) continue
-    costs[rowOfSlot[slot]!]! -= blocks
-    left--
+  for (let entry = 2 * start; left > 0; entry += 8) {
+    const first = pairs[entry]!
+    const second = pairs[entry + 2]!
+    const third = pairs[entry + 4]!
+    const fourth = pairs[entry + 6]!
+    if (first >= 0) costs[rowOfSlot[first]!]! -= blocks
+    if (second >= 0) costs[rowOfSlot[second]!]! -= blocks
+    if (third >= 0) costs[rowOfSlot[third]!]! -= blocks
+    if (fourth >= 0) costs[rowOfSlot[fourth]!]! -= blocks
+    // -1 for an empty entry, else 0.
+    left -= 4 + (first >> 31) + (second >> 31) + (third >> 31) + (fourth >> 31)
   }
 }
 

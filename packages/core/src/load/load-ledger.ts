@@ -278,6 +278,7 @@ export class LoadLedger {
   dispose(): void {
     this.#stopListening()
     for (let slot = 0; slot < this.#bookings.first.length; slot++) this.dropRank(slot)
+    this.#columns.release()
   }
 
   #book(booking: Booking, nowMs: number): void {

@@ -117,6 +117,19 @@ export function gather8(rows: usize, count: i32, source: usize, target: usize): 
   }
 }
 
+/** target[i] = source[i] + addend. */
+export function add(source: usize, addend: i32, target: usize, count: i32): void {
+  const addends = f64x2.splat(<f64>addend)
+  const end = <usize>count << 3
+  const quads = <usize>(count & ~3) << 3
+  let at: usize = 0
+  for (; at < quads; at += 32) {
+    v128.store(target + at, f64x2.add(v128.load(source + at), addends))
+    v128.store(target + at + 16, f64x2.add(v128.load(source + at + 16), addends))
+  }
+  for (; at < end; at += 8) store<f64>(target + at, load<f64>(source + at) + <f64>addend)
+}
+
 /** Copies `bytes` bytes: one run of rows of one column. */
 export function copy(source: usize, target: usize, bytes: i32): void {
   memory.copy(target, source, bytes)
