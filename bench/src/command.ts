@@ -123,9 +123,8 @@ async function state(bench: StateBench, options: StateOptions, context: CommandC
     })
     .finally(() => progress.clear())
   if (report.rows.length === 0) {
-    context.print(
-      `nothing measured: no row of ${bench.name} has a name or group with '${filter ?? ''}' in it`,
-    )
+    const rows = filter === undefined ? 'row' : `row with '${filter}' in its name or group`
+    context.print(`nothing measured: ${bench.name} has no ${rows}`)
     return 2
   }
   context.print(renderRows(report))

@@ -128,6 +128,7 @@ describe('a state bench', () => {
     const { exitCode, output } = await run(rows, 'thing', '--filter', 'typo')
     expect(exitCode).toBe(2)
     expect(output).toContain("'typo'")
+    expect((await run([], 'thing')).exitCode).toBe(2)
   })
 
   it('keeps recorded results but by a whole run', async () => {
