@@ -48,12 +48,14 @@ export class BatchDecoder {
     this.events.clear()
     this.dpRank = undefined
     this.#bytes = payload
+    this.#direct.begin(payload)
     const marker = payload[0]
     const isList =
       marker !== undefined && ((marker >= 0x90 && marker < 0xa0) || (marker >= 0xdc && marker <= 0xdd))
     const isBatch = isList ? this.#list() : this.#map()
     // The payload is the caller's: it must not live as long as the decoder.
     this.#bytes = NO_BYTES
+    this.#direct.end()
     return isBatch
   }
 
@@ -121,7 +123,7 @@ export class BatchDecoder {
     if (position >= bytes.length) return -1
     const event = this.events.add()
     if (this.#readsDirectly) {
-      const next = this.#direct.read(bytes, position, bytes.length, event)
+      const next = this.#direct.read(position, event)
       if (next >= 0) return next
       event.reset()
     }

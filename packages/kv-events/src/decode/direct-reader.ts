@@ -27,7 +27,8 @@ const IS_TEXT = 2
 export class DirectReader {
   readonly #buffers: EventBuffers
   readonly #texts = new TextCache()
-  #bytes: Uint8Array = new Uint8Array(0)
+  #bytes: Uint8Array = NO_BYTES
+  #view: DataView = NO_VIEW
   #end = 0
   #position = 0
   readonly #tailTypes = new Uint8Array(TAIL_ELEMENTS)
@@ -38,12 +39,24 @@ export class DirectReader {
     this.#buffers = buffers
   }
 
-  /** Fills a reset event. Position behind the event, or -1 = declined: the event must then be reset, the buffers are as before. */
-  read(bytes: Uint8Array, start: number, end: number, event: WireEvent): number {
-    const { hashEnd, tokenEnd } = this.#buffers
+  /** The payload whose events are read next. Allocates one view; `end` lets go of the payload. */
+  begin(bytes: Uint8Array): void {
     this.#bytes = bytes
-    this.#end = end
-    const marker = bytes[start]!
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
+    this.#end = bytes.length
+  }
+
+  end(): void {
+    this.#bytes = NO_BYTES
+    this.#view = NO_VIEW
+    this.#end = 0
+  }
+
+  /** Fills a reset event. Position behind the event, or -1 = declined: the event must then be reset, the buffers are as before. */
+  read(start: number, event: WireEvent): number {
+    const { hashEnd, tokenEnd } = this.#buffers
+    const end = this.#end
+    const marker = this.#bytes[start]!
     // Not beyond the end, and an array of 1 to 15.
     if (start < end && marker > 0x90 && marker < 0xa0) {
       this.#position = start + 1
@@ -138,14 +151,7 @@ export class DirectReader {
     buffers.reserveHashes(count)
     event.hashStart = buffers.hashEnd
     event.hashCount = count
-    const position = readHashes(
-      this.#bytes,
-      this.#position,
-      this.#end,
-      count,
-      buffers.hashes,
-      buffers.hashEnd,
-    )
+    const position = readHashes(this.#view, this.#position, this.#end, count, buffers.hashes, buffers.hashEnd)
     if (position < 0) return false
     this.#position = position
     buffers.hashEnd += count
@@ -160,7 +166,7 @@ export class DirectReader {
     const buffers = this.#buffers
     buffers.reserveHashes(1)
     const at = buffers.hashEnd
-    const position = readHashes(this.#bytes, this.#position, this.#end, 1, buffers.hashes, at)
+    const position = readHashes(this.#view, this.#position, this.#end, 1, buffers.hashes, at)
     if (position < 0) return false
     this.#position = position
     event.hasParent = true
@@ -178,6 +184,7 @@ export class DirectReader {
     event.tokenCount = count
     const position = readTokens(
       this.#bytes,
+      this.#view,
       this.#position,
       this.#end,
       count,
@@ -287,6 +294,9 @@ export class DirectReader {
     return true
   }
 }
+
+const NO_BYTES = new Uint8Array(0)
+const NO_VIEW = new DataView(new ArrayBuffer(0))
 
 function firstOf(types: Uint8Array, count: number, type: number): number {
   for (let index = 0; index < count; index++) {

@@ -45,24 +45,32 @@ export class MsgpackWalk {
     left[0] = 1
     let position = start
     while (depth >= 0) {
-      if (left[depth] === 0) {
-        depth--
-        continue
-      }
-      left[depth]!--
-      if (position >= end) return -1
-      const marker = bytes[position]!
-      const size = SIZES[marker]!
-      if (size > 0) {
+      let entries = left[depth]!
+      let marker = 0
+      let hasOther = false
+      // Values whose first byte tells their size, up to the first other one.
+      while (entries > 0 && position < end) {
+        marker = bytes[position]!
+        const size = SIZES[marker]!
+        entries--
+        if (size === 0) {
+          hasOther = true
+          break
+        }
         if (OPAQUE[marker] === 1) this.opaque.push(position, position + size)
         position += size
+      }
+      left[depth] = entries
+      if (!hasOther) {
+        if (entries > 0) return -1
+        depth--
       } else if (marker < 0xa0 || marker >= 0xdc) {
         if (++depth > MAX_DEPTH) return -1
         const headSize = marker < 0xa0 ? 1 : (marker & 1) === 0 ? 3 : 5
         if (position + headSize > end) return -1
-        const entries = marker < 0xa0 ? marker & 0x0f : bigEndian(bytes, position + 1, headSize - 1)
+        const declared = marker < 0xa0 ? marker & 0x0f : bigEndian(bytes, position + 1, headSize - 1)
         const isMap = marker < 0x90 || marker >= 0xde
-        left[depth] = isMap ? 2 * entries : entries
+        left[depth] = isMap ? 2 * declared : declared
         position += headSize
       } else {
         if (marker === NEVER_USED) return -1

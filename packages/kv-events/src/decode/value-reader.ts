@@ -1,4 +1,3 @@
-import { highOf, lowOf } from '@router/kv-index'
 import type { EventField } from '../reasons.js'
 import type { ByteHash } from './byte-hash.js'
 import type { EventBuffers } from './event-buffers.js'
@@ -29,6 +28,10 @@ class Unreadable {
 export class ValueReader {
   readonly #buffers: EventBuffers
   readonly #hashBytes: ByteHash
+
+  /** One hash; as a bigint it is wrapped to 64 bits. */
+  readonly #whole = new BigUint64Array(1)
+  readonly #halves = new Uint32Array(this.#whole.buffer)
 
   constructor(buffers: EventBuffers, hashBytes: ByteHash) {
     this.#buffers = buffers
@@ -64,9 +67,9 @@ export class ValueReader {
     this.#hashes(fields.blockHashes, event)
     if (fields.parentHash !== undefined) {
       event.hasParent = true
-      const hash = this.#hash(fields.parentHash)
-      event.parentLow = lowOf(hash)
-      event.parentHigh = highOf(hash)
+      this.#readHash(fields.parentHash)
+      event.parentLow = this.#halves[0]!
+      event.parentHigh = this.#halves[1]!
     }
     this.#tokens(fields.tokenIds, event)
     event.blockSize = u32(fields.blockSize, 'block_size')
@@ -99,23 +102,21 @@ export class ValueReader {
     event.hashCount = value.length
     let at = 2 * buffers.hashEnd
     for (const item of value) {
-      if (typeof item === 'number') {
-        buffers.hashes[at++] = item
-        buffers.hashes[at++] = item < 0 ? LARGEST_U32 : 0
-      } else {
-        const hash = this.#hash(item)
-        buffers.hashes[at++] = lowOf(hash)
-        buffers.hashes[at++] = highOf(hash)
-      }
+      this.#readHash(item)
+      buffers.hashes[at++] = this.#halves[0]!
+      buffers.hashes[at++] = this.#halves[1]!
     }
     buffers.hashEnd += value.length
   }
 
-  #hash(value: unknown): bigint {
-    if (typeof value === 'number') return BigInt(value)
-    if (typeof value === 'bigint') return value
-    if (value instanceof Uint8Array) return this.#hashBytes(value)
-    throw new Unreadable('hash')
+  /** Leaves the halves of a hash in `#halves`. */
+  #readHash(value: unknown): void {
+    if (typeof value === 'bigint') this.#whole[0] = value
+    else if (typeof value === 'number') {
+      this.#halves[0] = value
+      this.#halves[1] = value < 0 ? LARGEST_U32 : 0
+    } else if (value instanceof Uint8Array) this.#whole[0] = this.#hashBytes(value)
+    else throw new Unreadable('hash')
   }
 
   #tokens(value: unknown, event: WireEvent): void {
@@ -134,7 +135,7 @@ export class ValueReader {
         tokens[at] = u32(pair[1], 'token_ids')
       }
     } else {
-      for (const token of value) tokens[at++] = u32(token, 'token_ids')
+      for (const token of value) tokens[at++] = isU32(token) ? token : u32(token, 'token_ids')
     }
     buffers.tokenEnd += event.tokenCount
   }
@@ -151,6 +152,10 @@ function placement(fields: EventFields, event: WireEvent): void {
   event.attentionKind = text(fields.attentionKind, 'kv_cache_spec_kind')
   event.locality = text(fields.locality, 'locality')
   event.ownership = text(fields.ownership, 'ownership')
+}
+
+function isU32(value: unknown): value is number {
+  return typeof value === 'number' && value >>> 0 === value
 }
 
 function u32(value: unknown, field: EventField): number {
