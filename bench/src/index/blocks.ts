@@ -72,6 +72,7 @@ export function createTarget(ranks: number): OverlapTarget {
     hostBlocks: new Float64Array(ranks),
     diskBlocks: new Float64Array(ranks),
     externalBlocks: new Float64Array(ranks),
+    hasLowerBlocks: false,
     rows: new Int32Array(ranks),
     count: 0,
   }

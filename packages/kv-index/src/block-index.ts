@@ -68,4 +68,6 @@ export interface OverlapTarget {
   /** Rows with a match on some tier, in no order; the first `count` entries. */
   readonly rows: Int32Array
   count: number
+  /** Whether a row may have blocks beyond the device match. */
+  hasLowerBlocks: boolean
 }

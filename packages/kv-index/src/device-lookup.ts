@@ -3,7 +3,17 @@ import { type DeviceTree, ROOT } from './device-tree.js'
 import type { HashWords } from './hash-words.js'
 import type { HolderRegistry } from './holder-registry.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
-import { CUT, ENTRY_WORDS, HELD, HOLDERS, LENGTH, LISTED, ORPHANS, START } from './pool/edge-holders.js'
+import {
+  CHILDREN,
+  CUT,
+  ENTRY_WORDS,
+  HELD,
+  HOLDERS,
+  LENGTH,
+  LISTED,
+  ORPHANS,
+  START,
+} from './pool/edge-holders.js'
 import { RECORD_MASK, RECORD_SHIFT } from './pool/record-chunks.js'
 
 /**
@@ -12,7 +22,7 @@ import { RECORD_MASK, RECORD_SHIFT } from './pool/record-chunks.js'
  */
 export class DeviceLookup {
   /** Pool position of the last matching block, by row; of rows written by the last walk. */
-  ends = new Uint32Array(16)
+  ends = new Int32Array(16)
   /** Holder behind the last match, by row; of the same rows. */
   endHolders = new Int32Array(16)
   /** Further ends of rows with twins: row, holder, position, blocks matched. Those with fewer blocks than the row are void. */
@@ -30,34 +40,44 @@ export class DeviceLookup {
     this.#registry = registry
   }
 
-  /** Writes device blocks and lists rows; the target must be clear. */
-  walk(local: HashWords, count: number, target: OverlapTarget): void {
+  /**
+   * Writes device blocks and lists rows; the target must be clear.
+   * @param keepsEnds whether lower tiers will go on from the ends
+   */
+  walk(local: HashWords, count: number, target: OverlapTarget, keepsEnds: boolean): void {
     const tree = this.#tree
-    const { records } = tree
+    const { chunks } = tree.records
     if (this.twinEnds.length > 0) this.twinEnds.length = 0
-    const low = local[0]!
-    const high = local[1]!
+    let low = local[0]! | 0
+    let high = local[1]! | 0
     let edge = tree.child(ROOT, low, high)
     if (edge === 0) return
-    if (this.ends.length < target.deviceBlocks.length) {
-      this.ends = new Uint32Array(target.deviceBlocks.length)
+    if (keepsEnds && this.ends.length < target.deviceBlocks.length) {
+      this.ends = new Int32Array(target.deviceBlocks.length)
       this.endHolders = new Int32Array(target.deviceBlocks.length)
     }
     this.#gapCount = 0
+    if (tree.twins > 0) this.#keepTwins(ROOT, low, high, 0)
     let base = 0
-    this.#keepTwins(ROOT, low, high, 0)
     for (;;) {
-      const matched = this.#matching(edge, local, base, count)
-      const orphans = records.get(edge + ORPHANS)
-      const held = records.get(edge + HELD)
+      const words = chunks[edge >>> RECORD_SHIFT]!
+      const at = edge & RECORD_MASK
+      const length = words[at + LENGTH]!
+      const matched = this.#matching(words[at + START]!, length, local, base, count)
       const behind = base + matched
       let next = 0
-      if (behind < count && matched === records.get(edge + LENGTH)) {
-        next = tree.child(edge, local[2 * behind]!, local[2 * behind + 1]!)
-        if (next !== 0) this.#keepTwins(edge, local[2 * behind]!, local[2 * behind + 1]!, behind)
+      if (matched === length && behind < count && words[at + CHILDREN] !== 0) {
+        low = local[2 * behind]! | 0
+        high = local[2 * behind + 1]! | 0
+        next = tree.child(edge, low, high)
+        if (next !== 0 && tree.twins > 0) this.#keepTwins(edge, low, high, behind)
       }
-      const goesOn = next !== 0 && orphans === 0 && records.get(next + HELD) === held
-      if (!goesOn && held > 0) this.#write(edge, base, matched, target)
+      const held = words[at + HELD]!
+      const orphans = words[at + ORPHANS]!
+      // The same holders go on: what is written below counts.
+      const goesOn =
+        next !== 0 && orphans === 0 && chunks[next >>> RECORD_SHIFT]![(next & RECORD_MASK) + HELD] === held
+      if (!goesOn && held > 0) this.#write(edge, base, matched, target, keepsEnds)
       if (next !== 0) {
         if (orphans > 0) this.#noteGap(edge)
         edge = next
@@ -91,49 +111,53 @@ export class DeviceLookup {
   }
 
   /** Blocks of an edge that are those of the prompt from `base` on. */
-  #matching(edge: number, local: HashWords, base: number, count: number): number {
-    const { records, pool } = this.#tree
-    const start = records.get(edge + START)
-    const words = pool.local[start >>> BLOCK_SHIFT]!
-    const length = records.get(edge + LENGTH)
-    const limit = 2 * (base + (length < count - base ? length : count - base))
-    const shift = 2 * (start & BLOCK_MASK) - 2 * base
-    let at = 2 * base
-    while (at < limit && words[at + shift] === local[at] && words[at + shift + 1] === local[at + 1]) at += 2
-    return (at >> 1) - base
+  #matching(start: number, length: number, local: HashWords, base: number, count: number): number {
+    const words = this.#tree.pool.local[start >>> BLOCK_SHIFT]!
+    const from = 2 * base
+    const limit = from + 2 * (length < count - base ? length : count - base)
+    const shift = 2 * (start & BLOCK_MASK) - from
+    let at = from
+    while (
+      at < limit &&
+      words[at + shift] === (local[at]! | 0) &&
+      words[at + shift + 1] === (local[at + 1]! | 0)
+    )
+      at += 2
+    return (at - from) >> 1
   }
 
-  #write(edge: number, base: number, matched: number, target: OverlapTarget): void {
+  #write(edge: number, base: number, matched: number, target: OverlapTarget, keepsEnds: boolean): void {
     const { chunks } = this.#tree.records
     const head = chunks[edge >>> RECORD_SHIFT]!
     const at = edge & RECORD_MASK
     const listed = head[at + LISTED]!
-    const start = head[at + START]!
     const first = listed === 1 ? edge + HOLDERS : head[at + HOLDERS]!
     const words = chunks[first >>> RECORD_SHIFT]!
     const { rankOf } = this.#registry
     const { rowOfRank, deviceBlocks, rows } = target
-    const { ends, endHolders } = this
     const hasGaps = this.#gapCount > 0
-    const end = (first & RECORD_MASK) + listed * ENTRY_WORDS
-    let count = target.count
-    for (let entry = first & RECORD_MASK; entry < end; entry += ENTRY_WORDS) {
-      const rank = rankOf[words[entry]!]!
+    const from = first & RECORD_MASK
+    const end = from + listed * ENTRY_WORDS
+    let { count } = target
+    for (let entry = from; entry < end; entry += ENTRY_WORDS) {
+      const holder = words[entry]!
       const cut = words[entry + CUT]!
-      const row = rank < 0 || rank >= rowOfRank.length ? -1 : rowOfRank[rank]!
-      if (row < 0 || cut === 0 || (hasGaps && !this.#isContiguous(words[entry]!))) continue
-      const blocks = cut < matched ? cut : matched
+      const rank = rankOf[holder]!
+      if (rank < 0 || rank >= rowOfRank.length || cut === 0) continue
+      const row = rowOfRank[rank]!
+      if (row < 0 || (hasGaps && !this.#isContiguous(holder))) continue
+      const blocks = base + (cut < matched ? cut : matched)
       const before = deviceBlocks[row]!
-      if (before >= base + blocks) {
-        if (before === base + blocks) {
-          this.twinEnds.push(row, words[entry]!, start + blocks - 1, before)
-        }
+      if (before >= blocks) {
+        if (before === blocks) this.twinEnds.push(row, holder, head[at + START]! + blocks - base - 1, blocks)
         continue
       }
       if (before === 0) rows[count++] = row
-      deviceBlocks[row] = base + blocks
-      ends[row] = start + blocks - 1
-      endHolders[row] = words[entry]!
+      deviceBlocks[row] = blocks
+      if (keepsEnds) {
+        this.ends[row] = head[at + START]! + blocks - base - 1
+        this.endHolders[row] = holder
+      }
     }
     target.count = count
   }

@@ -60,28 +60,41 @@ export class DeviceNames {
   /** Puts a run of blocks of one chunk into the table. */
   add(position: number, blocks: number): void {
     const words = this.#tree.pool.engine[position >>> BLOCK_SHIFT]!
-    for (let block = position; block < position + blocks; block++) {
-      const at = 2 * (block & BLOCK_MASK)
-      const fingerprint = fingerprintOf(words[at]!, words[at + 1]!, 0)
-      let found = this.#table.seek(fingerprint)
-      let isShared = false
-      while (found >= 0) {
-        isShared ||= this.#isNamed(found, words[at]!, words[at + 1]!)
-        found = this.#table.next(fingerprint)
-      }
-      if (isShared) this.#shared++
-      this.#table.insertHere(fingerprint, block)
-    }
+    const table = this.#table
+    table.insertRun(words, 2 * (position & BLOCK_MASK), blocks, position)
+    if (table.suspects.length > 0) this.#countShared(table.suspects)
   }
 
   /** Takes a run of blocks of one chunk out of the table. */
   remove(position: number, blocks: number): void {
     const words = this.#tree.pool.engine[position >>> BLOCK_SHIFT]!
-    for (let block = position; block < position + blocks; block++) {
-      const at = 2 * (block & BLOCK_MASK)
-      const fingerprint = fingerprintOf(words[at]!, words[at + 1]!, 0)
-      this.#table.remove(fingerprint, block)
-      if (this.#shared > 0 && this.#isPlaced(fingerprint, words[at]!, words[at + 1]!)) this.#shared--
+    const first = 2 * (position & BLOCK_MASK)
+    if (this.isPlain) {
+      this.#table.removeRun(words, first, blocks, position)
+      return
+    }
+    for (let block = 0; block < blocks; block++) {
+      const at = first + 2 * block
+      this.#table.remove(fingerprintOf(words[at]!, words[at + 1]!, 0), position + block)
+      if (this.#isPlaced(words[at]!, words[at + 1]!)) this.#shared--
+    }
+  }
+
+  /** Whether every name has one place: then a run that was found goes on where it lies. */
+  get isPlain(): boolean {
+    return this.#shared === 0
+  }
+
+  /** @param suspects pairs of an entry and a new one under the same fingerprint, in the order of the new ones */
+  #countShared(suspects: readonly number[]): void {
+    let last = -1
+    for (let at = 0; at < suspects.length; at += 2) {
+      const added = suspects[at + 1]!
+      const words = this.#tree.pool.engine[added >>> BLOCK_SHIFT]!
+      const word = 2 * (added & BLOCK_MASK)
+      if (added === last || !this.#isNamed(suspects[at]!, words[word]!, words[word + 1]!)) continue
+      this.#shared++
+      last = added
     }
   }
 
@@ -96,7 +109,8 @@ export class DeviceNames {
     }
   }
 
-  #isPlaced(fingerprint: number, low: number, high: number): boolean {
+  #isPlaced(low: number, high: number): boolean {
+    const fingerprint = fingerprintOf(low, high, 0)
     let found = this.#table.seek(fingerprint)
     while (found >= 0 && !this.#isNamed(found, low, high)) found = this.#table.next(fingerprint)
     return found >= 0

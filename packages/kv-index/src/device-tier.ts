@@ -6,6 +6,7 @@ import type { HolderRegistry } from './holder-registry.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
 import {
   CHILD,
+  CHILDREN,
   CUT,
   ENTRY_WORDS,
   FULL,
@@ -43,7 +44,7 @@ export class DeviceTier {
     let edge = ROOT
     let at = 0
     if (run.hasParent) {
-      const parent = names.placeOf(holder, run.parentLow, run.parentHigh)
+      const parent = names.placeOf(holder, run.parentLow | 0, run.parentHigh | 0)
       if (parent < 0) return 'parent_not_found'
       edge = tree.ownerOf(parent)
       at = parent - records.get(edge + START) + 1
@@ -76,14 +77,24 @@ export class DeviceTier {
     return gained === 0 && count > 0 ? 'duplicate_store' : 'ok'
   }
 
-  /** False when the holder does not have the block. */
-  remove(holder: number, low: number, high: number): boolean {
+  /** False when the holder does not have one of the blocks; the others are gone. */
+  remove(holder: number, engine: HashWords, start: number, count: number): boolean {
     const { names } = this
-    let position = names.placeOf(holder, low, high)
-    if (position < 0) return false
-    names.forget(holder, low, high)
-    for (; position >= 0; position = names.placeOf(holder, low, high)) this.#removeAt(holder, position)
-    return true
+    let isComplete = true
+    for (let at = 2 * start; at < 2 * (start + count); at += 2) {
+      const low = engine[at]! | 0
+      const high = engine[at + 1]! | 0
+      let position = names.placeOf(holder, low, high)
+      if (position < 0) isComplete = false
+      else if (names.isPlain) at += this.#removeRun(holder, position, engine, at, 2 * (start + count))
+      else {
+        names.forget(holder, low, high)
+        for (; position >= 0; position = names.placeOf(holder, low, high)) {
+          this.#removeRun(holder, position, engine, at, at + 2)
+        }
+      }
+    }
+    return isComplete
   }
 
   /** Drops holders that are gone from about as many edges; false = the last edge is done. */
@@ -110,19 +121,34 @@ export class DeviceTier {
     return true
   }
 
-  #removeAt(holder: number, position: number): void {
-    const { tree } = this
-    const { records, holders } = tree
-    let edge = tree.ownerOf(position)
-    const at = position - records.get(edge + START)
+  /**
+   * Removes a block, and the blocks beside it that the following hashes name, up or down the edge.
+   * @param at word of the first hash, @param end word behind the last one
+   * @returns words of hashes done beyond the first
+   */
+  #removeRun(holder: number, position: number, engine: HashWords, at: number, end: number): number {
+    const { records, holders, pool } = this.tree
+    let edge = this.tree.ownerOf(position)
     let entry = holders.find(edge, holder)
-    if (at < records.get(entry + CUT) - 1) {
+    const words = pool.engine[position >>> BLOCK_SHIFT]!
+    const first = 2 * (records.get(edge + START) & BLOCK_MASK)
+    const mine = 2 * (position & BLOCK_MASK)
+    const up = Math.min(end, at + first + 2 * records.get(entry + CUT) - mine)
+    const down = Math.min(end, at + mine - first + 2)
+    let to = at + 2
+    while (to < up && isSame(words, mine + to - at, engine, to)) to += 2
+    const isUp = to > at + 2
+    while (!isUp && to < down && isSame(words, mine - to + at, engine, to)) to += 2
+    const blocks = (to - at) >> 1
+    const from = (mine - first) / 2 - (isUp ? 0 : blocks - 1)
+    if (from + blocks < records.get(entry + CUT)) {
       // A hole: what lies behind it becomes an edge of its own.
-      edge = tree.split(edge, at + 1)
+      edge = this.tree.split(edge, from + blocks)
       entry = holders.find(edge, holder)
     }
-    this.#uncover(holder, edge, entry, at)
+    this.#uncover(holder, edge, entry, from)
     this.#settle(edge)
+    return to - at - 2
   }
 
   /** The holder has the edge up to `to` now, if it had it up to `from`; how many blocks are new to it. */
@@ -200,7 +226,7 @@ export class DeviceTier {
     const { tree } = this
     const { records, pool } = tree
     let edge = changed
-    while (edge !== ROOT && records.get(edge + CHILD) === 0) {
+    while (edge !== ROOT && records.get(edge + CHILDREN) === 0) {
       const kept = records.get(edge + INDEXED)
       const length = records.get(edge + LENGTH)
       if (kept === length) break
@@ -253,10 +279,10 @@ export class DeviceTier {
     let theirs = 2 * block
     while (
       theirs < limit &&
-      locals[mine] === local[theirs] &&
-      engines[mine] === engine[theirs] &&
-      locals[mine + 1] === local[theirs + 1] &&
-      engines[mine + 1] === engine[theirs + 1]
+      locals[mine] === (local[theirs]! | 0) &&
+      engines[mine] === (engine[theirs]! | 0) &&
+      locals[mine + 1] === (local[theirs + 1]! | 0) &&
+      engines[mine + 1] === (engine[theirs + 1]! | 0)
     ) {
       mine += 2
       theirs += 2
@@ -267,8 +293,8 @@ export class DeviceTier {
   /** The child that begins with a block of the run, by content and by name; 0 = none. */
   #childNamed(edge: number, engine: HashWords, local: HashWords, block: number): number {
     const { tree } = this
-    const low = local[2 * block]!
-    const high = local[2 * block + 1]!
+    const low = local[2 * block]! | 0
+    const high = local[2 * block + 1]! | 0
     let child = tree.child(edge, low, high)
     while (child !== 0 && !this.#isNamed(tree.records.get(child + START), engine, block)) {
       child = tree.nextTwin(edge, low, high)
@@ -279,7 +305,7 @@ export class DeviceTier {
   #isNamed(position: number, engine: HashWords, block: number): boolean {
     const words = this.tree.pool.engine[position >>> BLOCK_SHIFT]!
     const at = 2 * (position & BLOCK_MASK)
-    return words[at] === engine[2 * block] && words[at + 1] === engine[2 * block + 1]
+    return words[at] === (engine[2 * block]! | 0) && words[at + 1] === (engine[2 * block + 1]! | 0)
   }
 
   /** Adds the blocks of a run from `block` on behind an edge, which the holder has whole; returns the last edge. */
@@ -314,7 +340,7 @@ export class DeviceTier {
   #isSoleLeaf(edge: number, holder: number): boolean {
     const { records } = this.tree
     return (
-      records.get(edge + CHILD) === 0 &&
+      records.get(edge + CHILDREN) === 0 &&
       records.get(edge + LISTED) === 1 &&
       records.get(edge + HOLDERS) === holder &&
       records.get(edge + FULL) === 1
@@ -362,4 +388,8 @@ export class DeviceTier {
       engines[to] = engine[from]!
     }
   }
+}
+
+function isSame(words: Int32Array, at: number, engine: HashWords, other: number): boolean {
+  return words[at] === (engine[other]! | 0) && words[at + 1] === (engine[other + 1]! | 0)
 }

@@ -1,6 +1,7 @@
 import { BLOCK_MASK, BLOCK_SHIFT, BlockPool } from './pool/block-pool.js'
 import {
   CHILD,
+  CHILDREN,
   CUT,
   EDGE_WORDS,
   ENTRY_WORDS,
@@ -33,8 +34,12 @@ export class DeviceTree {
   readonly holders = new EdgeHolders(this.records)
   /** Edges, the root not counted. */
   edges = 0
-  // Children of the root and of edges with more than one, by parent and local hash of the first block.
+  /** Children that stand beside another one with the same content. 0 = a walk need not look for twins. */
+  twins = 0
+  // Children of the root, and of edges all but the first, by parent and local hash of the first block.
   readonly #children = new HashTable()
+  // Whether the last child found was the one outside the table.
+  #isAtChild = false
 
   constructor() {
     const root = this.records.allocate(EDGE_WORDS)
@@ -53,15 +58,17 @@ export class DeviceTree {
   /** First child whose first block has this local hash, 0 = none. `nextTwin` gives further ones. */
   child(edge: number, low: number, high: number): number {
     const child = this.records.get(edge + CHILD)
-    if (child > 0) return this.#startsWith(child, low, high) ? child : 0
-    if (child === 0) return 0
-    const fingerprint = fingerprintOf(low, high, edge)
-    return this.#verified(edge, low, high, fingerprint, this.#children.seek(fingerprint))
+    this.#isAtChild = child !== 0 && this.#startsWith(child, low, high)
+    return this.#isAtChild ? child : this.#tabled(edge, low, high)
   }
 
   /** The child after the one that `child` or `nextTwin` gave, 0 = none: another engine hash for the same content. */
   nextTwin(edge: number, low: number, high: number): number {
-    if (this.records.get(edge + CHILD) >= 0) return 0
+    if (this.#isAtChild) {
+      this.#isAtChild = false
+      return this.#tabled(edge, low, high)
+    }
+    if (this.records.get(edge + CHILDREN) === 0) return 0
     const fingerprint = fingerprintOf(low, high, edge)
     return this.#verified(edge, low, high, fingerprint, this.#children.next(fingerprint))
   }
@@ -69,9 +76,7 @@ export class DeviceTree {
   /** Whether an edge is the only child of its parent. */
   isOnlyChild(edge: number): boolean {
     const parent = this.records.get(edge + PARENT)
-    if (parent === ROOT) return false
-    const child = this.records.get(parent + CHILD)
-    return child === edge || child === -1
+    return parent !== ROOT && this.records.get(parent + CHILDREN) === 1
   }
 
   /** A new edge without holders below `parent`; its blocks must be written already. */
@@ -83,6 +88,7 @@ export class DeviceTree {
     records.set(edge + LENGTH, length)
     records.set(edge + SLACK, slack)
     records.set(edge + CHILD, 0)
+    records.set(edge + CHILDREN, 0)
     records.set(edge + ORPHANS, 0)
     records.set(edge + LISTED, 0)
     records.set(edge + HELD, 0)
@@ -110,6 +116,7 @@ export class DeviceTree {
     const start = records.get(edge + START)
     const slack = records.get(edge + SLACK)
     const child = records.get(edge + CHILD)
+    const children = records.get(edge + CHILDREN)
     const indexed = records.get(edge + INDEXED)
     const orphans = records.get(edge + ORPHANS)
     const full = records.get(edge + FULL)
@@ -118,7 +125,7 @@ export class DeviceTree {
     const part = records.allocate(EDGE_WORDS)
     this.edges++
     // Whoever gets the new record is written anew in the column of owners: the shorter part, unless many children name the edge.
-    const isHead = child < 0 || at <= length - at
+    const isHead = hasTabled(child, children) || at <= length - at
     const head = isHead ? part : edge
     const tail = isHead ? edge : part
     if (isHead) {
@@ -128,10 +135,12 @@ export class DeviceTree {
       pool.own(start, at, head)
     } else {
       records.set(tail + CHILD, child)
+      records.set(tail + CHILDREN, children)
       if (child > 0) records.set(child + PARENT, tail)
       pool.own(start + at, length - at + slack, tail)
     }
     records.set(head + CHILD, tail)
+    records.set(head + CHILDREN, 1)
     records.set(tail + PARENT, head)
     records.set(tail + START, start + at)
     records.set(head + LENGTH, at)
@@ -157,21 +166,23 @@ export class DeviceTree {
     const behind = records.get(edge + LENGTH)
     const slack = records.get(edge + SLACK)
     const child = records.get(edge + CHILD)
+    const children = records.get(edge + CHILDREN)
     const indexed = records.get(edge + HELD) === 0 ? 0 : before + records.get(edge + INDEXED)
     const count = this.holders.gather(edge)
     const entries = this.holders.scratch
     for (let at = CUT; at < count * ENTRY_WORDS; at += ENTRY_WORDS)
       if (entries[at]! > 0) entries[at]! += before
-    const keepsParent = child >= 0 && behind <= before
+    const keepsParent = !hasTabled(child, children) && behind <= before
     const kept = keepsParent ? parent : edge
     const held = records.get(edge + HELD)
     const full = records.get(edge + FULL)
     const orphans = records.get(edge + ORPHANS)
-    if (records.get(parent + CHILD) < 0) this.#unlink(edge)
+    if (records.get(parent + CHILD) !== edge) this.#unlink(edge)
     this.holders.clear(edge)
     this.holders.clear(parent)
     if (keepsParent) {
       records.set(parent + CHILD, child)
+      records.set(parent + CHILDREN, children)
       if (child > 0) records.set(child + PARENT, parent)
       pool.own(records.get(edge + START), behind + slack, parent)
       this.#free(edge)
@@ -241,30 +252,36 @@ export class DeviceTree {
 
   #link(parent: number, edge: number): void {
     const { records } = this
-    const child = records.get(parent + CHILD)
-    if (child === 0 && parent !== ROOT) {
-      records.set(parent + CHILD, edge)
-      return
-    }
-    if (child > 0) this.#children.insert(this.#keyOf(parent, child), child)
-    this.#children.insert(this.#keyOf(parent, edge), edge)
-    records.set(parent + CHILD, child > 0 ? -2 : child - 1)
+    if (this.#hasTwin(parent, edge)) this.twins++
+    records.add(parent + CHILDREN, 1)
+    if (parent !== ROOT && records.get(parent + CHILD) === 0) records.set(parent + CHILD, edge)
+    else this.#children.insert(this.#keyOf(parent, edge), edge)
   }
 
   #unlink(edge: number): void {
     const { records } = this
     const parent = records.get(edge + PARENT)
-    const child = records.get(parent + CHILD)
-    if (child < 0) this.#children.remove(this.#keyOf(parent, edge), edge)
-    records.set(parent + CHILD, child < 0 ? child + 1 : 0)
+    records.add(parent + CHILDREN, -1)
+    if (records.get(parent + CHILD) === edge) records.set(parent + CHILD, 0)
+    else this.#children.remove(this.#keyOf(parent, edge), edge)
+    if (this.twins > 0 && this.#hasTwin(parent, edge)) this.twins--
+  }
+
+  /** Whether `parent` has a child with the content of an edge that is not linked. */
+  #hasTwin(parent: number, edge: number): boolean {
+    if (this.records.get(parent + CHILDREN) === 0) return false
+    const start = this.records.get(edge + START)
+    const words = this.pool.local[start >>> BLOCK_SHIFT]!
+    const at = 2 * (start & BLOCK_MASK)
+    return this.child(parent, words[at]!, words[at + 1]!) !== 0
   }
 
   /** Puts an edge with the same first block in another's place below its parent. */
   #relink(edge: number, by: number): void {
     const { records } = this
     const parent = records.get(edge + PARENT)
-    if (records.get(parent + CHILD) < 0) this.#children.replace(this.#keyOf(parent, edge), edge, by)
-    else records.set(parent + CHILD, by)
+    if (records.get(parent + CHILD) === edge) records.set(parent + CHILD, by)
+    else this.#children.replace(this.#keyOf(parent, edge), edge, by)
   }
 
   #free(edge: number): void {
@@ -287,6 +304,13 @@ export class DeviceTree {
     return words[at] === low && words[at + 1] === high
   }
 
+  /** First child of the table with this content, 0 = none. */
+  #tabled(edge: number, low: number, high: number): number {
+    if (this.records.get(edge + CHILDREN) < 1) return 0
+    const fingerprint = fingerprintOf(low, high, edge)
+    return this.#verified(edge, low, high, fingerprint, this.#children.seek(fingerprint))
+  }
+
   #verified(parent: number, low: number, high: number, fingerprint: number, found: number): number {
     let edge = found
     while (edge > 0 && !(this.records.get(edge + PARENT) === parent && this.#startsWith(edge, low, high))) {
@@ -294,4 +318,9 @@ export class DeviceTree {
     }
     return edge > 0 ? edge : 0
   }
+}
+
+/** Whether an edge has children that the table names by its number. */
+function hasTabled(child: number, children: number): boolean {
+  return children > (child === 0 ? 0 : 1)
 }

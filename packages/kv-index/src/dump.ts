@@ -199,8 +199,8 @@ function eventOf(
     tier,
     hasParent: parent !== undefined,
     parent: parent ?? 0n,
-    engine: pool.engine[start >>> BLOCK_SHIFT]!.slice(from, from + 2 * blocks),
-    local: pool.local[start >>> BLOCK_SHIFT]!.slice(from, from + 2 * blocks),
+    engine: Uint32Array.from(pool.engine[start >>> BLOCK_SHIFT]!.subarray(from, from + 2 * blocks)),
+    local: Uint32Array.from(pool.local[start >>> BLOCK_SHIFT]!.subarray(from, from + 2 * blocks)),
   }
 }
 

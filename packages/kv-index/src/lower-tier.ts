@@ -62,21 +62,30 @@ export class LowerTier {
   store(holder: number, run: BlockRun): void {
     const { engine, local, start, count } = run
     const end = start + count
-    let { hasParent, parentLow, parentHigh } = run
+    let { hasParent } = run
+    let parentLow = run.parentLow | 0
+    let parentHigh = run.parentHigh | 0
     for (let block = start; block < end;) {
-      const position = this.find(engine[2 * block]!, engine[2 * block + 1]!)
+      const position = this.find(engine[2 * block]! | 0, engine[2 * block + 1]! | 0)
       if (this.#hasTwin(holder, hasParent, parentLow, parentHigh, engine, local, block)) return
       if (position >= 0) {
         if (!this.#agrees(position, hasParent, parentLow, parentHigh, local, block)) return
         block += this.#gain(holder, position, engine, local, block, end)
       } else block += this.#add(holder, hasParent, parentLow, parentHigh, engine, local, block, end)
       hasParent = true
-      parentLow = engine[2 * block - 2]!
-      parentHigh = engine[2 * block - 1]!
+      parentLow = engine[2 * block - 2]! | 0
+      parentHigh = engine[2 * block - 1]! | 0
     }
   }
 
-  remove(holder: number, low: number, high: number): void {
+  /** Unknown blocks are skipped. */
+  remove(holder: number, engine: HashWords, start: number, count: number): void {
+    for (let at = 2 * start; at < 2 * (start + count); at += 2) {
+      this.#removeBlock(holder, engine[at]! | 0, engine[at + 1]! | 0)
+    }
+  }
+
+  #removeBlock(holder: number, low: number, high: number): void {
     const { records, holders } = this
     const position = this.find(low, high)
     if (position < 0) return
@@ -179,11 +188,11 @@ export class LowerTier {
   }
 
   parentLow(edge: number): number {
-    return this.records.get(edge + PARENT_LOW) >>> 0
+    return this.records.get(edge + PARENT_LOW)
   }
 
   parentHigh(edge: number): number {
-    return this.records.get(edge + PARENT_HIGH) >>> 0
+    return this.records.get(edge + PARENT_HIGH)
   }
 
   #verifiedHead(
@@ -218,7 +227,7 @@ export class LowerTier {
     local: HashWords,
     block: number,
   ): boolean {
-    if (!this.hasContent(position, local[2 * block]!, local[2 * block + 1]!)) return false
+    if (!this.hasContent(position, local[2 * block]! | 0, local[2 * block + 1]! | 0)) return false
     const edge = this.ownerOf(position)
     if (position === this.records.get(edge + START))
       return this.#continues(edge, hasParent, parentLow, parentHigh)
@@ -261,7 +270,15 @@ export class LowerTier {
   }
 
   #hasTwinInRun(holder: number, engine: HashWords, local: HashWords, block: number): boolean {
-    return this.#hasTwin(holder, true, engine[2 * block - 2]!, engine[2 * block - 1]!, engine, local, block)
+    return this.#hasTwin(
+      holder,
+      true,
+      engine[2 * block - 2]! | 0,
+      engine[2 * block - 1]! | 0,
+      engine,
+      local,
+      block,
+    )
   }
 
   /** Whether the holder has the content of a block at the same place under another name: the first one stays. */
@@ -275,11 +292,15 @@ export class LowerTier {
     block: number,
   ): boolean {
     const { records, holders } = this
-    const low = local[2 * block]!
-    const high = local[2 * block + 1]!
+    const low = local[2 * block]! | 0
+    const high = local[2 * block + 1]! | 0
     let edge = this.head(hasParent, parentLow, parentHigh, low, high)
     for (; edge !== 0; edge = this.nextHead(hasParent, parentLow, parentHigh, low, high)) {
-      const isOther = !this.isNamed(records.get(edge + START), engine[2 * block]!, engine[2 * block + 1]!)
+      const isOther = !this.isNamed(
+        records.get(edge + START),
+        engine[2 * block]! | 0,
+        engine[2 * block + 1]! | 0,
+      )
       if (isOther && holders.find(edge, holder) >= 0) return true
     }
     const before = hasParent ? this.find(parentLow, parentHigh) : -1
@@ -287,15 +308,15 @@ export class LowerTier {
     const owner = this.ownerOf(before)
     const next = before + 1 - records.get(owner + START)
     if (next === records.get(owner + LENGTH) || !this.hasContent(before + 1, low, high)) return false
-    if (this.isNamed(before + 1, engine[2 * block]!, engine[2 * block + 1]!)) return false
+    if (this.isNamed(before + 1, engine[2 * block]! | 0, engine[2 * block + 1]! | 0)) return false
     const entry = holders.find(owner, holder)
     return entry >= 0 && records.get(entry + CUT) > next
   }
 
   #isSame(position: number, engine: HashWords, local: HashWords, block: number): boolean {
     return (
-      this.hasContent(position, local[2 * block]!, local[2 * block + 1]!) &&
-      this.isNamed(position, engine[2 * block]!, engine[2 * block + 1]!)
+      this.hasContent(position, local[2 * block]! | 0, local[2 * block + 1]! | 0) &&
+      this.isNamed(position, engine[2 * block]! | 0, engine[2 * block + 1]! | 0)
     )
   }
 
@@ -346,8 +367,8 @@ export class LowerTier {
     const locals = this.pool.local[position >>> BLOCK_SHIFT]!
     for (let index = 0; index < count; index++) {
       const from = 2 * (block + index)
-      const low = engine[from]!
-      const high = engine[from + 1]!
+      const low = engine[from]! | 0
+      const high = engine[from + 1]! | 0
       if (index > 0 && this.find(low, high) >= 0) return index
       if (index > 0 && this.#hasTwinInRun(holder, engine, local, block + index)) return index
       const to = 2 * ((position + index) & BLOCK_MASK)

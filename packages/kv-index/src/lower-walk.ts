@@ -51,7 +51,7 @@ export class LowerWalk {
     if (edge !== 0) {
       const passed = known - tier.records.get(edge + START) + 1
       const isInside = passed < tier.records.get(edge + LENGTH)
-      if (isInside && tier.hasContent(known + 1, local[2 * position]!, local[2 * position + 1]!)) {
+      if (isInside && tier.hasContent(known + 1, local[2 * position]! | 0, local[2 * position + 1]! | 0)) {
         this.#plan(edge, passed, position, from, to)
         isTaken = true
       }
@@ -62,8 +62,8 @@ export class LowerWalk {
   /** Ranks without a match so far enter where they hold block 0. */
   #enterAtRoot(tier: LowerTier, local: HashWords, seats: Seats, rowOfRank: Int32Array): void {
     const { rankOf } = this.#registry
-    let edge = tier.head(false, 0, 0, local[0]!, local[1]!)
-    for (; edge !== 0; edge = tier.nextHead(false, 0, 0, local[0]!, local[1]!)) {
+    let edge = tier.head(false, 0, 0, local[0]! | 0, local[1]! | 0)
+    for (; edge !== 0; edge = tier.nextHead(false, 0, 0, local[0]! | 0, local[1]! | 0)) {
       const from = seats.count
       const first = tier.holders.first(edge)
       for (let index = 0; index < tier.records.get(edge + LISTED); index++) {
@@ -152,8 +152,8 @@ export class LowerWalk {
     to: number,
     isTaken: boolean,
   ): void {
-    const contentLow = local[2 * base]!
-    const contentHigh = local[2 * base + 1]!
+    const contentLow = local[2 * base]! | 0
+    const contentHigh = local[2 * base + 1]! | 0
     let isFirst = !isTaken
     let edge = tier.head(true, low, high, contentLow, contentHigh)
     for (; edge !== 0; edge = tier.nextHead(true, low, high, contentLow, contentHigh)) {
@@ -168,7 +168,12 @@ export class LowerWalk {
     const shift = 2 * (position & BLOCK_MASK) - 2 * base
     const end = 2 * (base + limit)
     let at = 2 * base
-    while (at < end && words[at + shift] === local[at] && words[at + shift + 1] === local[at + 1]) at += 2
+    while (
+      at < end &&
+      words[at + shift] === (local[at]! | 0) &&
+      words[at + shift + 1] === (local[at + 1]! | 0)
+    )
+      at += 2
     return (at >> 1) - base
   }
 

@@ -112,23 +112,19 @@ export class PrefixIndex implements BlockIndex {
   remove(rank: number, tier: number, engine: HashWords, start: number, count: number): RemoveOutcome {
     const holder = this.#registry.find(rank)
     if (this.#registry.dying.length > 0) this.sweep(SWEEP_SHARE + count)
-    const lower = this.#lower[tier]
-    let outcome: RemoveOutcome = 'ok'
-    for (let at = 2 * start; at < 2 * (start + count); at += 2) {
-      const low = engine[at]!
-      const high = engine[at + 1]!
-      if (tier !== DEVICE) {
-        if (holder >= 0) lower?.remove(holder, low, high)
-      } else if (holder < 0 || !this.#device.remove(holder, low, high)) outcome = 'block_not_found'
+    if (tier === DEVICE) {
+      const isComplete = holder < 0 ? count === 0 : this.#device.remove(holder, engine, start, count)
+      return isComplete ? 'ok' : 'block_not_found'
     }
-    return outcome
+    if (holder >= 0) this.#lower[tier]?.remove(holder, engine, start, count)
+    return 'ok'
   }
 
   holds(rank: number, tier: number, engineLow: number, engineHigh: number): boolean {
     const holder = this.#registry.find(rank)
     if (holder < 0) return false
-    if (tier === DEVICE) return this.#device.names.placeOf(holder, engineLow, engineHigh) >= 0
-    return this.#lower[tier]?.holds(holder, engineLow, engineHigh) ?? false
+    if (tier === DEVICE) return this.#device.names.placeOf(holder, engineLow | 0, engineHigh | 0) >= 0
+    return this.#lower[tier]?.holds(holder, engineLow | 0, engineHigh | 0) ?? false
   }
 
   removeRank(rank: number): void {
@@ -141,8 +137,9 @@ export class PrefixIndex implements BlockIndex {
   lookup(local: HashWords, count: number, target: OverlapTarget): void {
     clear(target)
     if (count === 0) return
-    this.#lookup.walk(local, count, target)
-    if (this.#hasLower()) this.#extend(local, count, target)
+    const hasLower = this.#hasLower()
+    this.#lookup.walk(local, count, target, hasLower)
+    if (hasLower) this.#extend(local, count, target)
   }
 
   /**
@@ -243,6 +240,7 @@ export class PrefixIndex implements BlockIndex {
   #extend(local: HashWords, count: number, target: OverlapTarget): void {
     const seats = this.#seats
     const { ends, endHolders, twinEnds } = this.#lookup
+    target.hasLowerBlocks = true
     seats.reset(target.deviceBlocks.length)
     for (let index = 0; index < target.count; index++) {
       const row = target.rows[index]!
@@ -276,12 +274,14 @@ function columnOf(target: OverlapTarget, tier: number): Float64Array {
 
 function clear(target: OverlapTarget): void {
   const { rows, deviceBlocks, hostBlocks, diskBlocks, externalBlocks } = target
-  for (let index = 0; index < target.count; index++) {
+  const { count } = target
+  for (let index = 0; index < count; index++) deviceBlocks[rows[index]!] = 0
+  for (let index = 0; target.hasLowerBlocks && index < count; index++) {
     const row = rows[index]!
-    deviceBlocks[row] = 0
     hostBlocks[row] = 0
     diskBlocks[row] = 0
     externalBlocks[row] = 0
   }
+  target.hasLowerBlocks = false
   target.count = 0
 }

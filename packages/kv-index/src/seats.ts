@@ -11,11 +11,11 @@ export class Seats {
   /** Blocks of the prompt matched. */
   position: Int32Array = new Int32Array(16)
   /** Engine hash of the last of them. */
-  nameLow: Uint32Array = new Uint32Array(16)
-  nameHigh: Uint32Array = new Uint32Array(16)
+  nameLow: Int32Array = new Int32Array(16)
+  nameHigh: Int32Array = new Int32Array(16)
   // The columns as they were before the last sort.
   #spare: [Int32Array, Int32Array, Int32Array] = [new Int32Array(16), new Int32Array(16), new Int32Array(16)]
-  #spareNames: [Uint32Array, Uint32Array] = [new Uint32Array(16), new Uint32Array(16)]
+  #spareNames: [Int32Array, Int32Array] = [new Int32Array(16), new Int32Array(16)]
   #order = new Float64Array(16)
   // By row: where it stood before the current tier, how far its seats got in it. Valid where `#stamps` says so.
   #entered = new Int32Array(16)
@@ -150,21 +150,21 @@ export class Seats {
     this.row = longer(this.row, new Int32Array(length))
     this.holder = longer(this.holder, new Int32Array(length))
     this.position = longer(this.position, new Int32Array(length))
-    this.nameLow = longer(this.nameLow, new Uint32Array(length))
-    this.nameHigh = longer(this.nameHigh, new Uint32Array(length))
+    this.nameLow = longer(this.nameLow, new Int32Array(length))
+    this.nameHigh = longer(this.nameHigh, new Int32Array(length))
     this.#spare = [new Int32Array(length), new Int32Array(length), new Int32Array(length)]
-    this.#spareNames = [new Uint32Array(length), new Uint32Array(length)]
+    this.#spareNames = [new Int32Array(length), new Int32Array(length)]
     this.#order = new Float64Array(length)
   }
 }
 
-function swap(column: Int32Array | Uint32Array, a: number, b: number): void {
+function swap(column: Int32Array, a: number, b: number): void {
   const kept = column[a]!
   column[a] = column[b]!
   column[b] = kept
 }
 
-function longer<T extends Int32Array | Uint32Array>(old: T, grown: T): T {
+function longer(old: Int32Array, grown: Int32Array): Int32Array {
   grown.set(old)
   return grown
 }

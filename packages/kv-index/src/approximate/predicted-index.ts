@@ -83,6 +83,7 @@ class PredictedMatches implements OverlapTarget {
   externalBlocks = new Float64Array(0)
   rows = new Int32Array(0)
   count = 0
+  hasLowerBlocks = false
 
   follow({ rowOfRank, deviceBlocks: { length } }: OverlapTarget): void {
     this.rowOfRank = rowOfRank as Int32Array<ArrayBuffer>

@@ -18,17 +18,17 @@ export const BLOCK_MASK = CHUNK_BLOCKS - 1
  */
 export class BlockPool {
   /** Local hashes by chunk, two words a block. */
-  readonly local: Uint32Array[] = [new Uint32Array(2 * SMALLEST_BLOCKS)]
+  readonly local: Int32Array[] = [new Int32Array(2 * SMALLEST_BLOCKS)]
   /** Engine hashes by chunk, two words a block. */
-  readonly engine: Uint32Array[] = [new Uint32Array(2 * SMALLEST_BLOCKS)]
+  readonly engine: Int32Array[] = [new Int32Array(2 * SMALLEST_BLOCKS)]
   /** Edge by chunk and block. */
-  readonly owner: Uint32Array[] = [new Uint32Array(SMALLEST_BLOCKS)]
+  readonly owner: Int32Array[] = [new Int32Array(SMALLEST_BLOCKS)]
   /** Blocks of the run that `allocate` gave last. */
   granted = 0
   /** Blocks reserved, free or not. */
   capacity = SMALLEST_BLOCKS
   freeBlocks = 0
-  readonly #heads = new Float64Array(CLASSES)
+  readonly #heads = new Int32Array(CLASSES)
   #classes = 0
 
   constructor() {
@@ -152,9 +152,9 @@ export class BlockPool {
   #grow(blocks: number): void {
     const only = this.owner[0]!.length
     if (only >= CHUNK_BLOCKS) {
-      this.local.push(new Uint32Array(2 * CHUNK_BLOCKS))
-      this.engine.push(new Uint32Array(2 * CHUNK_BLOCKS))
-      this.owner.push(new Uint32Array(CHUNK_BLOCKS))
+      this.local.push(new Int32Array(2 * CHUNK_BLOCKS))
+      this.engine.push(new Int32Array(2 * CHUNK_BLOCKS))
+      this.owner.push(new Int32Array(CHUNK_BLOCKS))
       this.capacity += CHUNK_BLOCKS
       this.release((this.owner.length - 1) * CHUNK_BLOCKS, CHUNK_BLOCKS)
       return
@@ -169,8 +169,8 @@ export class BlockPool {
   }
 }
 
-function longer(words: Uint32Array, length: number): Uint32Array {
-  const grown = new Uint32Array(length)
+function longer(words: Int32Array, length: number): Int32Array {
+  const grown = new Int32Array(length)
   grown.set(words)
   return grown
 }

@@ -10,20 +10,22 @@ export const START = 1
 export const LENGTH = 2
 /** Blocks reserved behind the run. */
 export const SLACK = 3
-/** 0 = no child, above = the only child, below = minus the number of children in the table. */
+/** A child that is found without the table; 0 = none. */
 export const CHILD = 4
+/** Children, all of them; those but `CHILD` stand in the table. */
+export const CHILDREN = 5
 /** (child, holder) pairs whose holder lacks a block of this edge: those children lie behind a hole. */
-export const ORPHANS = 5
+export const ORPHANS = 6
 /** Entries of holders. */
-export const LISTED = 6
+export const LISTED = 7
 /** Entries that hold at least one block. */
-export const HELD = 7
+export const HELD = 8
 /** Entries that hold every block. */
-export const FULL = 8
+export const FULL = 9
 /** Leading blocks that somebody holds; exactly these stand in the table of names. */
-export const INDEXED = 9
+export const INDEXED = 10
 /** The entry itself where there is one only; else where the list is, and how many entries it has room for. */
-export const HOLDERS = 10
+export const HOLDERS = 11
 const ROOM = HOLDERS + 1
 export const EDGE_WORDS = HOLDERS + 3
 

@@ -1,24 +1,31 @@
-const SHARD_BITS = 8
-const SHARDS = 1 << SHARD_BITS
-const HOME_BITS = 32 - SHARD_BITS
-const HOME_MASK = (1 << HOME_BITS) - 1
-const HOME_SCALE = 1 / (1 << HOME_BITS)
-const SMALLEST = 4
-const GROWTH = 1.5
+const SHARDS = 256
+const PREFIX_SHIFT = 20
+const SMALLEST = 8
 const FULLEST = 0.75
-const NONE = new Uint32Array(2)
+const EMPTIEST = 0.15
+const NONE = new Int32Array(2)
 
 /**
  * Open addressing from a 32-bit fingerprint to a number, several numbers a fingerprint: the caller compares what the numbers
- * stand for. Slots are `(fingerprint, value + 1)` pairs, linear probing, removal by backward shift. The top bits choose a shard of
- * its own, and shards start at different sizes, so that the table grows a small part at a time: no call pays for all of it.
+ * stand for. Slots are `(fingerprint, value + 1)` pairs, linear probing, removal by backward shift. The top bits choose a shard; the
+ * largest shard gets twice the share of the smallest, so that they double one after the other: no call pays for the whole table,
+ * and its load as a whole hardly changes.
+ *
+ * A run of keys is first touched, then worked on: the loads of the first pass do not wait for one another.
  */
 export class HashTable {
   size = 0
-  readonly #shards: Uint32Array[] = Array.from({ length: SHARDS }, () => NONE)
-  readonly #counts = new Uint32Array(SHARDS)
+  /** After `insertRun`: pairs of a value that stood under the fingerprint of a new one, and the new one. */
+  readonly suspects: number[] = []
+  /** Keeps the loads of the touching pass alive. */
+  touched = 0
+  readonly #shards: Int32Array[] = Array.from({ length: SHARDS }, () => NONE)
+  readonly #counts = new Int32Array(SHARDS)
+  // The most entries of each shard.
+  readonly #limits = new Int32Array(SHARDS)
+  #fingerprints = new Int32Array(64)
   // Where the last `seek` or `next` stands.
-  #shard: Uint32Array = NONE
+  #shard: Int32Array = NONE
   #slot = 0
 
   /** Slots, taken or not. Eight bytes each. */
@@ -30,122 +37,153 @@ export class HashTable {
 
   /** First value under a fingerprint, -1 when there is none. */
   seek(fingerprint: number): number {
-    const shard = this.#shards[fingerprint >>> HOME_BITS]!
+    const shard = this.#shards[shardOf[fingerprint >>> PREFIX_SHIFT]!]!
     this.#shard = shard
-    let slot = homeOf(fingerprint, shard.length >> 1)
-    let value = shard[2 * slot + 1]!
-    while (value !== 0 && shard[2 * slot] !== fingerprint) {
-      slot = 2 * slot + 2 === shard.length ? 0 : slot + 1
-      value = shard[2 * slot + 1]!
+    let at = homeOf(fingerprint, shard.length)
+    let value = shard[at + 1]!
+    while (value !== 0 && shard[at] !== fingerprint) {
+      at = at + 2 === shard.length ? 0 : at + 2
+      value = shard[at + 1]!
     }
-    this.#slot = slot
+    this.#slot = at
     return value - 1
   }
 
   /** The value after the one that `seek` or `next` gave, -1 when there is none. */
   next(fingerprint: number): number {
     const shard = this.#shard
-    let slot = this.#slot
+    let at = this.#slot
     let value: number
     do {
-      slot = 2 * slot + 2 === shard.length ? 0 : slot + 1
-      value = shard[2 * slot + 1]!
-    } while (value !== 0 && shard[2 * slot] !== fingerprint)
-    this.#slot = slot
+      at = at + 2 === shard.length ? 0 : at + 2
+      value = shard[at + 1]!
+    } while (value !== 0 && shard[at] !== fingerprint)
+    this.#slot = at
     return value - 1
   }
 
   /** Adds a value, whatever is there. Ends a walk. */
   insert(fingerprint: number, value: number): void {
-    const index = fingerprint >>> HOME_BITS
-    let shard = this.#shards[index]!
-    const count = ++this.#counts[index]!
-    if (count > (shard.length >> 1) * FULLEST) shard = this.#grow(index)
-    put(shard, fingerprint, value + 1)
+    put(this.#room(shardOf[fingerprint >>> PREFIX_SHIFT]!), fingerprint, value + 1)
     this.size++
   }
 
-  /** Like `insert`, right after `seek` or `next` found nothing more. */
-  insertHere(fingerprint: number, value: number): void {
-    const index = fingerprint >>> HOME_BITS
-    const shard = this.#shard
-    const count = this.#counts[index]! + 1
-    if (count > (shard.length >> 1) * FULLEST) {
-      this.insert(fingerprint, value)
-      return
+  /** Adds `value`, `value + 1` ... under the keys of a run: hashes `at / 2` and on of `words`. Fills `suspects`. Ends a walk. */
+  insertRun(words: Int32Array, at: number, count: number, value: number): void {
+    this.#touch(words, at, count)
+    if (this.suspects.length > 0) this.suspects.length = 0
+    for (let index = 0; index < count; index++) {
+      const fingerprint = this.#fingerprints[index]!
+      const shard = this.#room(shardOf[fingerprint >>> PREFIX_SHIFT]!)
+      let slot = homeOf(fingerprint, shard.length)
+      while (shard[slot + 1] !== 0) {
+        if (shard[slot] === fingerprint) this.suspects.push(shard[slot + 1]! - 1, value + index)
+        slot = slot + 2 === shard.length ? 0 : slot + 2
+      }
+      shard[slot] = fingerprint
+      shard[slot + 1] = value + index + 1
     }
-    this.#counts[index] = count
-    shard[2 * this.#slot] = fingerprint
-    shard[2 * this.#slot + 1] = value + 1
-    this.size++
+    this.size += count
   }
 
   /** Replaces a value under a fingerprint. */
   replace(fingerprint: number, value: number, by: number): void {
     let found = this.seek(fingerprint)
     while (found !== value) found = this.next(fingerprint)
-    this.#shard[2 * this.#slot + 1] = by + 1
+    this.#shard[this.#slot + 1] = by + 1
   }
 
   /** Removes a value, which must be there. Ends a walk. */
   remove(fingerprint: number, value: number): void {
-    let found = this.seek(fingerprint)
-    while (found !== value) found = this.next(fingerprint)
-    const shard = this.#shard
-    const slots = shard.length >> 1
-    let hole = this.#slot
-    let slot = hole
+    const index = shardOf[fingerprint >>> PREFIX_SHIFT]!
+    const shard = this.#shards[index]!
+    const end = shard.length
+    let hole = homeOf(fingerprint, end)
+    while (shard[hole + 1] !== value + 1) hole = hole + 2 === end ? 0 : hole + 2
+    let at = hole
     for (;;) {
-      slot = slot + 1 === slots ? 0 : slot + 1
-      const moved = shard[2 * slot + 1]!
+      at = at + 2 === end ? 0 : at + 2
+      const moved = shard[at + 1]!
       if (moved === 0) break
-      const home = homeOf(shard[2 * slot]!, slots)
+      const home = homeOf(shard[at]!, end)
       // An entry may fill the hole unless its home lies behind it.
-      if (hole <= slot ? home <= hole || home > slot : home <= hole && home > slot) {
-        shard[2 * hole] = shard[2 * slot]!
-        shard[2 * hole + 1] = moved
-        hole = slot
+      if (hole <= at ? home <= hole || home > at : home <= hole && home > at) {
+        shard[hole] = shard[at]!
+        shard[hole + 1] = moved
+        hole = at
       }
     }
-    shard[2 * hole + 1] = 0
+    shard[hole + 1] = 0
     this.size--
-    const index = fingerprint >>> HOME_BITS
     const count = --this.#counts[index]!
-    if (slots > 2 * SMALLEST * GROWTH && count < slots * (FULLEST / (GROWTH * GROWTH * GROWTH)))
-      this.#resize(index, Math.ceil(slots / GROWTH))
+    if (count < (end >> 1) * EMPTIEST && end > 2 * SMALLEST) this.#resize(index, end >> 2)
   }
 
-  #grow(index: number): Uint32Array {
+  /** Removes `value`, `value + 1` ... under the keys of a run. Ends a walk. */
+  removeRun(words: Int32Array, at: number, count: number, value: number): void {
+    this.#touch(words, at, count)
+    for (let index = 0; index < count; index++) this.remove(this.#fingerprints[index]!, value + index)
+  }
+
+  /** Fingerprints of a run, and its first slots into the cache. */
+  #touch(words: Int32Array, at: number, count: number): void {
+    if (this.#fingerprints.length < count) this.#fingerprints = new Int32Array(2 * count)
+    const fingerprints = this.#fingerprints
+    const shards = this.#shards
+    let touched = 0
+    for (let index = 0; index < count; index++) {
+      const fingerprint = fingerprintOf(words[at + 2 * index]!, words[at + 2 * index + 1]!, 0)
+      const shard = shards[shardOf[fingerprint >>> PREFIX_SHIFT]!]!
+      fingerprints[index] = fingerprint
+      touched ^= shard[homeOf(fingerprint, shard.length)]!
+    }
+    this.touched = touched
+  }
+
+  /** The shard, with room for one more entry, which is counted. */
+  #room(index: number): Int32Array {
+    const count = ++this.#counts[index]!
+    return count > this.#limits[index]! ? this.#grow(index) : this.#shards[index]!
+  }
+
+  #grow(index: number): Int32Array {
     const slots = this.#shards[index]!.length >> 1
-    const first = Math.ceil(SMALLEST * GROWTH ** (index / SHARDS))
-    return this.#resize(index, slots <= 1 ? first : Math.ceil(slots * GROWTH))
+    return this.#resize(index, slots <= 1 ? SMALLEST : 2 * slots)
   }
 
-  #resize(index: number, slots: number): Uint32Array {
+  #resize(index: number, slots: number): Int32Array {
     const from = this.#shards[index]!
-    const shard = new Uint32Array(2 * slots)
+    const shard = new Int32Array(2 * slots)
     for (let at = 0; at < from.length; at += 2) {
       if (from[at + 1] !== 0) put(shard, from[at]!, from[at + 1]!)
     }
     this.#shards[index] = shard
+    this.#limits[index] = Math.floor(slots * FULLEST)
     return shard
   }
 }
 
-/** Fingerprint of a 64-bit key in halves and a number beside it; unsigned. */
+/** Shard by the top bits of a fingerprint: shares grow from the first shard to the last one by the factor 2. */
+const shardOf = Uint8Array.from({ length: 2 ** (32 - PREFIX_SHIFT) }, (_, prefix) =>
+  Math.floor(SHARDS * Math.log2(1 + prefix / 2 ** (32 - PREFIX_SHIFT))),
+)
+
+/**
+ * Fingerprint of a 64-bit key in halves and a number beside it; signed, as all words are here: a small integer for the engine.
+ * Keys are hashes already, or small numbers in tests: one round is enough.
+ */
 export function fingerprintOf(low: number, high: number, salt: number): number {
-  let mixed = low ^ Math.imul(high, 0x9e37_79b1) ^ Math.imul(salt, 0x85eb_ca77)
-  mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85eb_ca6b)
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2_ae35)
-  return (mixed ^ (mixed >>> 16)) >>> 0
+  const mixed = Math.imul(low ^ Math.imul(high ^ Math.imul(salt, 0x85eb_ca77), 0x9e37_79b1), 0xc2b2_ae35)
+  return mixed ^ (mixed >>> 15)
 }
 
-function homeOf(fingerprint: number, slots: number): number {
-  return ((fingerprint & HOME_MASK) * slots * HOME_SCALE) | 0
+/** Word of the first slot where an entry may stand. `words` = length of its shard. */
+function homeOf(fingerprint: number, words: number): number {
+  return (fingerprint << 1) & (words - 2)
 }
 
-function put(shard: Uint32Array, fingerprint: number, stored: number): void {
-  let at = 2 * homeOf(fingerprint, shard.length >> 1)
+function put(shard: Int32Array, fingerprint: number, stored: number): void {
+  let at = homeOf(fingerprint, shard.length)
   while (shard[at + 1] !== 0) at = at + 2 === shard.length ? 0 : at + 2
   shard[at] = fingerprint
   shard[at + 1] = stored

@@ -173,6 +173,7 @@ export class Table implements OverlapTarget {
   readonly externalBlocks: Float64Array
   readonly rows: Int32Array
   count = 0
+  hasLowerBlocks = false
 
   constructor(capacity: number) {
     this.capacity = capacity
