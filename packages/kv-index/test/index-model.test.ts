@@ -8,8 +8,8 @@ import { Counting, wrongIndexes } from './support/wrong-indexes.js'
 
 describe.each([exact])('I1: the %s index answers as the naive one', (_, create) => {
   test('after each of a few commands', () => modelRun(create, { runs: 400, commands: 30 }))
-  test('after each of a hundred commands', () => modelRun(create, { runs: 100, commands: 300 }))
-  test('after each of thousands of commands', () => modelRun(create, { runs: 6, commands: 5000 }))
+  test('after each of a hundred commands', () => modelRun(create, { runs: 60, commands: 300 }))
+  test('after each of thousands of commands', () => modelRun(create, { runs: 4, commands: 4000 }))
   test('with many ranks that hold the same', () =>
     modelRun(create, { runs: 30, commands: 60, kind: 'crowd' }))
   test('with runs of thousands of blocks', () => modelRun(create, { runs: 10, commands: 40, kind: 'long' }))

@@ -27,7 +27,7 @@ test('U28: 10,000 adapters in turn: with its last block all about an adapter is 
 })
 
 test('U30: sessions on engines that restart: every gauge comes to rest', () => {
-  expect(faultsOf(soakSessions, 60_000)).toEqual([])
+  expect(faultsOf(soakSessions, 40_000)).toEqual([])
 })
 
 test('an index that keeps something of every session is found out', () => {
