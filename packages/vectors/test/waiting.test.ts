@@ -50,7 +50,7 @@ describe('lines that nothing evaluates yet', () => {
     })
   })
 
-  test.each(['kv-events', 'drr', 'rust-session'])('%s: neither', (name) => {
+  test.each(['drr', 'rust-session'])('%s: neither', (name) => {
     const text = carried(`${name}.json`)
     expect(faultOf(runFile(`${name}.json`, text.replace('{', '{"extra":1,')))).toBe("unknown field 'extra'")
     expect(faultOf(runFile(`${name}.json`, text.replace('"conventions"', '"convention"')))).toMatch(

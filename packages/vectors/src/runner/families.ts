@@ -2,6 +2,7 @@ import { defaultCostFamily } from './default-cost.js'
 import type { VectorFamily } from './family.js'
 import { hashingFamily } from './hashing.js'
 import { kvCapacityAwareFamily } from './kv-capacity-aware.js'
+import { kvEventsFamily } from './kv-events.js'
 import { mixRendezvousFamily } from './mix-rendezvous.js'
 import { paritySequencesFamily } from './parity-sequences.js'
 import { parityCostsFamily, parityMatrixFamily } from './parity.js'
@@ -30,5 +31,6 @@ export const families: readonly VectorFamily[] = [
   rustAccountingFamily,
   rustIndexFamily,
   hashingFamily,
+  kvEventsFamily,
   ...waitingFamilies,
 ]

@@ -2,7 +2,6 @@ import type { z } from 'zod'
 import { type NotCovered, type RawLine, ShapeError, type VectorFamily, parseLine } from './family.js'
 import {
   drrDocument,
-  kvEventsDocument,
   policyShapes,
   queueKinds,
   replayLine,
@@ -142,12 +141,6 @@ export const waitingFamilies: readonly VectorFamily[] = [
 
 /** Files that are one JSON document. */
 export const waitingDocuments: readonly VectorFamily[] = [
-  waiting(
-    'kv-events',
-    '@router/kv-events',
-    has('payloads', 'frames', 'sequence_scenarios'),
-    kvEventsDocument,
-  ),
   waiting('drr', queue, has('conventions', 'scenarios'), drrDocument),
   waiting('rust-session', sessions, has('sessionFromPrefix', 'conditionalDisagg'), sessionDocument),
 ]

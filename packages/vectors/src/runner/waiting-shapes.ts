@@ -199,15 +199,6 @@ export const serviceLine = z.strictObject({
 
 const described = { format: z.string(), conventions: object }
 
-/** `kv-events.json`. */
-export const kvEventsDocument = z.strictObject({
-  ...described,
-  payloads: list,
-  frames: list,
-  replay_socket: object,
-  sequence_scenarios: list,
-})
-
 /** `drr.json`. */
 export const drrDocument = z.strictObject({ ...described, scenarios: list })
 
