@@ -122,7 +122,10 @@ export class SequenceMachine {
   /** The engine refused connections: unless something proves that it is the same process, its next batch starts a new incarnation. */
   suspect(): void {
     this.#isSuspect = true
+    this.#isContinuous = false
     this.#lastOnLiveSocket = undefined
+    // Another process would answer with sequences of its own.
+    this.#exchange.abandon()
   }
 
   /** Something else proved that the process is the same. */
@@ -180,7 +183,7 @@ export class SequenceMachine {
 
   /** The next batch to apply; absent = nothing to do until the next input, or the last one is not settled. */
   next(nowMs: number): BatchMessage | undefined {
-    if (this.#inHand !== undefined) return undefined
+    if (this.#inHand !== undefined || this.#isSuspect) return undefined
     const { current } = this.#exchange
     if (current?.end !== undefined) this.#judge(current, nowMs)
     if (this.#exchange.current === undefined || this.isSaturated) {
