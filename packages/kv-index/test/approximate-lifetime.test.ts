@@ -52,12 +52,16 @@ describe('I4: blocks live for their lifetime', () => {
   })
 
   test('a budget ends an expiry early; an answer never waits for it', () => {
-    const retention = new LifetimeRetention(newIndex(), { ttlMs: 1000 })
+    const index = newIndex()
+    const retention = new LifetimeRetention(index, { ttlMs: 1000 })
     retention.insert(0, blocksOf(ownPath(1, 5)), 0)
     retention.insert(1, blocksOf(ownPath(2, 5)), 500)
     expect(retention.expire(2000, 3)).toBe(false)
     expect([retention.sizeOf(0), retention.sizeOf(1)]).toEqual([2, 5])
     // The deepest went first, so that no hole is left.
+    const table = new MatchTable(2)
+    index.lookup(hashWords(ownPath(1, 5)), 5, table)
+    expect(table.at(0)[0]).toBe(2)
     expect(retention.expire(2000, 0)).toBe(false)
     expect(match(retention, 0, ownPath(1, 5), 2000)).toBe(0)
     expect(retention.size).toBe(0)
@@ -110,19 +114,44 @@ describe('I4: beyond the bound blocks go', () => {
     expect([0, 1, 2, 3].map((rank) => match(retention, rank, ownPath(rank, 10), 101))).toEqual(sizes)
   })
 
-  test('of one depth by key, then rank', () => {
-    const first = namesOf([1n])[0]!
-    const second = namesOf([2n])[0]!
-    const [early, late] = first < second ? [1n, 2n] : [2n, 1n]
-    const retention = new LifetimeRetention(newIndex(), { maxBlocks: 5, pruneTargetRatio: 0.6 })
-    for (const rank of [2, 0, 1]) retention.insert(rank, blocksOf([early]), 0)
-    retention.insert(0, blocksOf([late]), 0)
-    retention.insert(1, blocksOf([late]), 0)
-    retention.insert(3, blocksOf([9n]), 1000)
-    expect([0, 1, 2].map((rank) => match(retention, rank, [early], 1000))).toEqual([0, 0, 0])
-    expect([0, 1, 3].map((rank) => retention.sizeOf(rank))).toEqual([1, 1, 1])
-    retention.insert(4, blocksOf(ownPath(4, 3)), 1000)
-    expect([0, 1, 3, 4].map((rank) => retention.sizeOf(rank))).toEqual([0, 0, 1, 2])
+  test('of one depth by key as an unsigned number, then rank', () => {
+    const names = [1n, 0xffff_ffffn, 1n << 32n, (1n << 32n) + 0xffff_fffen, 1n << 63n]
+    const ranks = [2, 0]
+    const expected = names.flatMap((name) => ranks.toReversed().map((rank) => `${rank} ${name}`))
+    for (let target = 9; target >= 2; target--) {
+      const index = newIndex()
+      const retention = new LifetimeRetention(index, {
+        maxBlocks: 10,
+        pruneTargetRatio: (target + 0.5) / 10,
+      })
+      for (const rank of ranks) {
+        for (const name of names.toReversed()) {
+          retention.insert(rank, { local: hashWords([name]), sequence: hashWords([name]), count: 1 }, 50)
+        }
+      }
+      retention.insert(7, blocksOf([1n]), 1000)
+      const held = names.flatMap((name) =>
+        ranks
+          .toReversed()
+          .filter((rank) => index.holds(rank, 0, lowOf(name), highOf(name)))
+          .map((rank) => `${rank} ${name}`),
+      )
+      // The block that was one too many stays.
+      expect(held).toEqual(expected.slice(1 - target))
+    }
+  })
+
+  test('many of them over several insertions, each in time', () => {
+    const retention = new LifetimeRetention(newIndex(), { maxBlocks: 20_000 })
+    for (let at = 0; at < 20; at++) retention.insert(0, blocksOf(ownPath(at, 1000)), 10 * at)
+    const sizes = [20, 21, 22, 23].map((at) => {
+      retention.insert(1, blocksOf(ownPath(at, 1)), 5000)
+      return retention.size
+    })
+    expect(sizes).toEqual([20_001 - 2048, 16_000, 16_001, 16_002])
+    // A prompt brings no more than goes for it.
+    for (let at = 24; at < 28; at++) retention.insert(2, blocksOf(ownPath(at, 1000)), 6000)
+    expect(retention.size).toBe(20_002 - 4000)
   })
 
   test('one prompt longer than the bound keeps its beginning', () => {

@@ -15,7 +15,7 @@ const privateBlocks = fc.constantFrom(0, 0, 1, 3)
 
 const capacity = fc.constantFrom(undefined, 0, Number.NaN, 1, 4, 8, 12, 12, 16, 16, 20)
 const incarnation = fc.constantFrom(1, 1, 1, 1, 1, 1, 2)
-/** Blocks of output, and how many of the known blocks a careless caller repeats. */
+/** Blocks of output, and how many of the known blocks a careless caller replaces. */
 const output = fc.array(fc.bigInt({ min: 1n, max: 2n }), { maxLength: 3 })
 const repeated = fc.constantFrom(0, 0, 0, 2)
 
@@ -119,8 +119,8 @@ class Play {
   #materialize(step: Extract<Command, { op: 'materialize' }>): readonly bigint[] {
     const attempt = this.#attemptOf(step.rank, step.pick)
     const known = this.model.ranks.get(step.rank)?.leases.get(attempt)?.path ?? []
-    const blocks = [...known, ...step.output]
     const from = Math.max(0, known.length - step.repeated)
+    const blocks = [...known.slice(0, from), ...step.output]
     const { rank: who, privateBlocks: own } = step
     this.real.materialize(who, attempt, blocksOf(blocks), from, own)
     this.model.materialize(who, attempt, blocks, from, own)

@@ -11,6 +11,9 @@ import { RemovalBatch } from './removal-batch.js'
 /** Expiries are whole multiples of this, in ms. */
 const TICK_MS = 100
 
+/** Blocks that one insertion prunes, or four times as many as it brings: no call waits for a fifth of a million. */
+const PRUNED_AT_ONCE = 2048
+
 /** The only list by expiry. */
 const ALL = 0
 
@@ -26,10 +29,10 @@ interface RankLife {
 
 /**
  * Blocks that are believed to be on a rank because it was sent a prompt with them: each lives `ttlMs` since its last insertion, up to
- * the next full 100 ms of the clock that is passed in. Beyond `maxBlocks` the blocks with the least life left go. The blocks
- * themselves stand in `index`, where other ranks may stand too; here is only the bookkeeping: at most `maxBlocks` and one prompt,
- * and as much again of ranks that were removed just now. The clock never runs backwards here: an earlier time counts as the latest
- * one seen.
+ * the next full 100 ms of the clock that is passed in. Once there are more than `maxBlocks`, those with the least life left go until
+ * the target is reached, 2,048 of them or more with each insertion. The blocks themselves stand in `index`, where other ranks may
+ * stand too; here is only the bookkeeping: at most `maxBlocks` and one prompt, and as much again of ranks that were removed just now.
+ * The clock never runs backwards here: an earlier time counts as the latest one seen.
  */
 export class LifetimeRetention {
   readonly index: BlockIndex
@@ -44,6 +47,7 @@ export class LifetimeRetention {
   readonly #ranks: (RankLife | undefined)[] = []
   #lives = 0
   #size = 0
+  #isPruning = false
   #nowMs = -Infinity
   readonly #removals: RemovalBatch
   readonly #run: BlockRun = {
@@ -101,7 +105,8 @@ export class LifetimeRetention {
       this.#byExpiry.append(ALL, entry)
     }
     this.#dropOrphans(2 * count)
-    if (this.#size > this.options.maxBlocks) this.#prune()
+    if (this.#size > this.options.maxBlocks) this.#isPruning = true
+    if (this.#isPruning) this.#prune(Math.max(PRUNED_AT_ONCE, 4 * count))
   }
 
   /**
@@ -185,10 +190,13 @@ export class LifetimeRetention {
     for (let left = budget; left > 0 && head[ORPHANS] !== NONE; left--) this.#drop(head[ORPHANS]!)
   }
 
-  /** Down to the target: expiry after expiry, of the last one the deepest blocks. */
-  #prune(): void {
-    const target = Math.floor(this.options.maxBlocks * this.options.pruneTargetRatio)
-    while (this.#size > target) this.#pruneFirstExpiry(this.#size - target)
+  /** Towards the target: expiry after expiry, of the last one the deepest blocks. */
+  #prune(budget: number): void {
+    const { maxBlocks, pruneTargetRatio } = this.options
+    const target = Math.floor(maxBlocks * pruneTargetRatio)
+    const end = Math.max(target, this.#size - budget)
+    while (this.#size > end) this.#pruneFirstExpiry(this.#size - end)
+    this.#isPruning = this.#size > target
     this.#removals.flush()
   }
 
