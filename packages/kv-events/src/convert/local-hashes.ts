@@ -1,12 +1,9 @@
 import { BlockHashes, type BlockHasher, type HashWords, type HashingOptions } from '@router/kv-index'
 import type { WireEvent } from '../decode/wire-event.js'
 
-/** Up to so many blocks are hashed one by one: a view of the tokens costs more. */
-const FEW_BLOCKS = 2
-
 type Options = { -readonly [Key in keyof HashingOptions]: HashingOptions[Key] }
 
-/** Local hashes of the blocks of one event. Allocates a view of the tokens for all but the smallest events. */
+/** Local hashes of the blocks of one event. Allocates nothing warm, but for objects. */
 export class LocalHashes {
   readonly #hasher: BlockHasher
   readonly #hashes = new BlockHashes()
@@ -46,14 +43,7 @@ export class LocalHashes {
     const extra = isEagle ? 1 : 0
     const complete = Math.floor((event.tokenCount - extra) / blockSize)
     const count = Math.max(0, Math.min(event.hashCount, complete))
-    if (count > FEW_BLOCKS || (count > 0 && event.objects !== undefined)) {
-      const used = tokens.subarray(tokenStart, tokenStart + count * blockSize + extra)
-      this.#hasher.hashLocal(used, options, this.#hashes)
-      return count
-    }
-    this.#hashes.reserve(FEW_BLOCKS)
-    for (let block = 0; block < count; block++)
-      this.#hasher.hashBlock(tokens, tokenStart + block * blockSize, options, this.#hashes.local, block)
+    this.#hasher.hashLocal(tokens, options, this.#hashes, tokenStart, tokenStart + count * blockSize + extra)
     return count
   }
 }
