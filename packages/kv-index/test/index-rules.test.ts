@@ -154,6 +154,17 @@ describe.each(subjects)('the rules, %s index', (_, create) => {
     expect(index.currentSize).toBe(1)
   })
 
+  test('lower tiers: paths that part in the middle of a stored run', () => {
+    const index = create()
+    index.store(1, HOST_PINNED, pathRun(path))
+    index.store(1, HOST_PINNED, pathRun([1n, 2n, 3n, 8n, 9n], 3))
+    index.store(1, DEVICE, pathRun(path.slice(0, 2)))
+    expect(matchesOf(index, path, 2)).toEqual({ 1: [2, 4, 0, 0] })
+    expect(matchesOf(index, [1n, 2n, 3n, 8n, 9n], 2)).toEqual({ 1: [2, 3, 0, 0] })
+    remove(index, 1, names.slice(0, 2))
+    expect(matchesOf(index, [1n, 2n, 3n, 8n, 9n], 2)).toEqual({ 1: [0, 5, 0, 0] })
+  })
+
   test('lower tiers: no parent check, silent removals, the first store decides', () => {
     const index = create()
     expect(index.store(1, DISK, pathRun(path, 3))).toBe('ok')
@@ -167,6 +178,18 @@ describe.each(subjects)('the rules, %s index', (_, create) => {
     remove(index, 1, [names[4]!], DISK)
     expect(index.store(2, DISK, runOf(70n, [names[4]!, 71n], [5n, 6n]))).toBe('ok')
     expect(matchesOf(index, [1n, 5n, 6n], 3)).toEqual({ 2: [0, 0, 3, 0] })
+  })
+
+  test('lower tiers: a second name of one rank for content at one place: the first stays', () => {
+    const index = create()
+    index.store(1, DISK, runOf(undefined, [10n, 11n], [1n, 2n]))
+    index.store(1, DISK, runOf(undefined, [20n, 21n, 22n], [1n, 2n, 3n]))
+    index.store(2, DISK, runOf(undefined, [20n, 21n, 22n], [1n, 2n, 3n]))
+    expect(index.holds(1, DISK, 20, 0)).toBe(false)
+    expect(matchesOf(index, [1n, 2n, 3n], 3)).toEqual({ 1: [0, 0, 2, 0], 2: [0, 0, 3, 0] })
+    expect(remove(index, 1, [10n], DISK)).toBe('ok')
+    index.store(1, DISK, runOf(undefined, [20n, 21n, 22n], [1n, 2n, 3n]))
+    expect(matchesOf(index, [1n, 2n, 3n], 3)).toEqual({ 1: [0, 0, 3, 0], 2: [0, 0, 3, 0] })
   })
 
   test('a rank that leaves takes every tier with it, and its number starts afresh', () => {

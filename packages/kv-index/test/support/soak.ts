@@ -30,10 +30,11 @@ export interface SoakOptions {
   readonly onProgress?: (done: number) => void
 }
 
-/** The most blocks allocated for a block held ... */
+/** The most blocks allocated for a block held. */
 const mostPerLive = 1.5
-/** ... or what a tier takes at once: it grows by so many. */
+/** Blocks by which a tier grows: one such piece more is allowed below `many` blocks, where it weighs. */
 const chunk = 65_536
+const many = 8 * chunk
 /** Once the load is steady a gauge may go so much higher than before: some grow by doubling. */
 const mostGrowth = 2.2
 const smallest = 256
@@ -58,7 +59,8 @@ class Watch {
     if (currentSize !== expectedEntries) this.#fault(`${currentSize} entries instead of ${expectedEntries}`)
     const gauges = this.#index.gauges()
     const { liveBlocks = Number.NaN, allocatedBlocks = Number.NaN } = gauges
-    const allowed = Math.max(mostPerLive * liveBlocks, liveBlocks + chunk * this.#tiers)
+    const started = liveBlocks < many ? chunk * this.#tiers : 0
+    const allowed = mostPerLive * liveBlocks + started
     // What an earlier, larger load left for reuse is there until the load is as large again.
     if (!(allocatedBlocks <= (isSteady ? allowed : Math.max(allowed, this.#allocatedBefore))))
       this.#fault(`${allocatedBlocks} blocks are allocated for ${liveBlocks} live ones`)
@@ -137,22 +139,22 @@ export function soakAdapters(index: AccountedIndex, { count, onProgress }: SoakO
     const names = namesOf(path)
     for (const rank of [1, 2]) {
       index.store(rank, DEVICE, runOf(undefined, names, path))
-      for (let fork = 2; fork < 8; fork++) {
+      for (let fork = 2; fork < 5; fork++) {
         const tail = [path[fork]! + 64n, path[fork]! + 65n]
         index.store(rank, DEVICE, runOf(names[fork - 1], [names[fork]! ^ 1n, names[fork]! ^ 2n], tail))
       }
     }
     const matches = matchesOf(index, path, 3)
     if (matches[1]?.[0] !== 12 || matches[2]?.[0] !== 12) throw new Error(`adapter ${adapter} does not match`)
-    watch.look(48, adapter > 100)
-    const tails = [2, 3, 4, 5, 6, 7].flatMap((fork) => [names[fork]! ^ 1n, names[fork]! ^ 2n])
+    watch.look(36, adapter > 100)
+    const tails = [2, 3, 4].flatMap((fork) => [names[fork]! ^ 1n, names[fork]! ^ 2n])
     const run = runOf(undefined, [...names, ...tails], [...path, ...tails])
     for (const rank of [1, 2]) {
       // One engine says so block by block, the other restarts.
       if ((adapter + rank) % 2 === 0) index.remove(rank, DEVICE, run.engine, 0, run.count)
       else index.removeRank(rank)
     }
-    operations += 16
+    operations += 10
     watch.look(0, adapter > 100)
     onProgress?.(adapter)
   }
