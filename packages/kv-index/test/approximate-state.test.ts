@@ -122,6 +122,21 @@ describe('I6: predicted entries', () => {
     ])
   })
 
+  test('reach the rows of whichever target is given, a larger one too', () => {
+    const { state, send } = newState({ predictedTtlMs })
+    for (const rank of [0, 1, 2, 3]) {
+      state.setRank(rank, exact)
+      send(rank, [1n, 2n, 3n].slice(0, 1 + (rank % 3)), 0)
+    }
+    const [small, turned, large] = [new MatchTable(2), new MatchTable(3, [2, 1, 0]), new MatchTable(300)]
+    for (const table of [small, turned, large, small]) {
+      state.lookup(hashWords([1n, 2n, 3n]), 3, 0, table)
+    }
+    expect(small.all().map(([device]) => device)).toEqual([1, 2])
+    expect(turned.all().map(([device]) => device)).toEqual([3, 2, 1])
+    expect(large.all().flatMap(([device]) => (device > 0 ? [device] : []))).toEqual([1, 2, 3, 1])
+  })
+
   test('are off by default, and need a lifetime that is one', () => {
     const { state, made, send, matches } = newState()
     state.setRank(0, exact)

@@ -14,6 +14,9 @@ const TICK_MS = 100
 /** Blocks that one insertion prunes, or four times as many as it brings: no call waits for a fifth of a million. */
 const PRUNED_AT_ONCE = 2048
 
+/** More than there ever are; a small integer, which no code path puts on the heap. */
+const UNLIMITED = 0x7fff_ffff
+
 /** The only list by expiry. */
 const ALL = 0
 
@@ -113,7 +116,7 @@ export class LifetimeRetention {
    * Removes blocks whose expiry has come, earliest first, at most `budget` of them; returns whether none is left that is due.
    * Without a budget none is, as it must be before the index answers.
    */
-  expire(nowMs: number, budget = Infinity): boolean {
+  expire(nowMs: number, budget = UNLIMITED): boolean {
     if (nowMs > this.#nowMs) this.#nowMs = nowMs
     for (let left = budget; left > 0 && this.#isDue(this.#byExpiry.head[ALL]!); left--)
       this.#drop(this.#byExpiry.head[ALL]!)

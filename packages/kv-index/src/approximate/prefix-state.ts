@@ -70,8 +70,9 @@ export class PrefixState {
   /**
    * A rank joined, or something of this changed. What was known of it is forgotten when it lives anew or its source is another; a
    * new capacity alone evicts at most. Error: `KV_INDEX_RANK_INVALID`.
+   * @returns whether the rank began anew
    */
-  setRank(rank: number, source: RankSource): void {
+  setRank(rank: number, source: RankSource): boolean {
     checkRank(rank)
     const known = this.#sources[rank]
     const isSame = known?.incarnation === source.incarnation && known.hasEvents === source.hasEvents
@@ -79,6 +80,7 @@ export class PrefixState {
     while (this.#sources.length <= rank) this.#sources.push(undefined)
     this.#sources[rank] = { ...source }
     if (!source.hasEvents) this.lru?.setCapacity(rank, source.incarnation, source.capacityBlocks)
+    return !isSame
   }
 
   /** Everything of a rank in every index; it is unknown until the next `setRank`. `O(1)`. */
