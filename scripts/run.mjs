@@ -15,6 +15,7 @@ import { setUp } from './setup.mjs'
 const PROGRAMS = {
   start: { entry: 'apps/router/src/start.ts' },
   vectors: { entry: 'packages/vectors/src/cli.ts' },
+  embedded: { entry: 'examples/embedded.ts' },
   fuzz: { entry: 'packages/kv-events/test/fuzz/cli.ts' },
   soak: { entry: 'packages/kv-index/test/soak/cli.ts', exposesGc: true },
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },

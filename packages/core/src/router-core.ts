@@ -1,3 +1,4 @@
+import { BlockHasher } from '@router/kv-index'
 import {
   CatalogError,
   type JsonSchema,
@@ -5,11 +6,12 @@ import {
   type PolicyBundle,
   PatchError,
   type ResolvedPolicy,
-  type RouterDefaults,
   type WorkerRole,
-  routerDefaults as builtInDefaults,
 } from '@router/sdk'
+import { BookingBudget } from './load/booking.js'
 import { type PatchOutcome, PolicyInstance } from './policy-instance.js'
+import { PartitionRouter, type PartitionServices } from './routing/partition-router.js'
+import { type RouterCoreConfig, resolvedConfig } from './routing/router-config.js'
 import { Selector } from './selector.js'
 import type { RouterWarning } from './warnings.js'
 import { WorkerTable } from './worker-table.js'
@@ -17,12 +19,13 @@ import { WorkerTable } from './worker-table.js'
 /** What an embedder injects: the core has no clock, randomness, network or globals of its own. */
 export interface RouterCoreOptions {
   /** Policies of all roles, from `PolicyCatalog.resolve`. */
-  readonly bundle: PolicyBundle
-  /** Seeds of the streams that policies open without one. */
-  readonly entropy: () => bigint
+  readonly policy: PolicyBundle
   /** Monotonic clock, milliseconds. */
-  readonly nowMs: () => number
-  readonly routerDefaults?: RouterDefaults
+  readonly clock: () => number
+  /** Seeds of the streams that policies open without one, 64 bits each. */
+  readonly random: () => bigint
+  /** What the core keeps and believes. Default: the router's own defaults. */
+  readonly config?: RouterCoreConfig
   readonly onWarning?: (warning: RouterWarning) => void
   /** `false` keeps all columns in plain buffers and all loops in JavaScript. Default true. */
   readonly webAssembly?: boolean
@@ -48,6 +51,10 @@ export interface Partition {
   readonly selector: Selector
 }
 
+interface OwnedPartition extends Partition {
+  router?: PartitionRouter
+}
+
 /** One configured policy instance, as operators see it. */
 export interface PolicyDescription {
   readonly name: string
@@ -71,14 +78,22 @@ export interface PolicyDescription {
 export class RouterCore {
   readonly #options: RouterCoreOptions
   readonly #instances = new Map<string, PolicyInstance>()
-  readonly #partitions = new Map<string, Partition>()
+  readonly #partitions = new Map<string, OwnedPartition>()
+  readonly #services: PartitionServices
 
   constructor(options: RouterCoreOptions) {
     this.#options = options
-    const { roles, instances } = options.bundle
+    const { roles, instances } = options.policy
     const selected = Object.values(roles).filter((policy): policy is ResolvedPolicy => policy !== undefined)
     for (const policy of [...instances, ...selected]) {
       if (!this.#instances.has(policy.name)) this.#instances.set(policy.name, new PolicyInstance(policy))
+    }
+    this.#services = {
+      config: resolvedConfig(options.config ?? {}),
+      hasher: new BlockHasher({ webAssembly: options.webAssembly ?? true }),
+      budget: new BookingBudget(),
+      nowMs: options.clock,
+      entropy: options.random,
     }
   }
 
@@ -91,7 +106,7 @@ export class RouterCore {
     const name = nameOf(model, routingGroup, role)
     const known = this.#partitions.get(name)
     if (known !== undefined) return known
-    const { bundle, entropy, nowMs, onWarning, webAssembly = true } = this.#options
+    const { policy: bundle, random, clock, onWarning, webAssembly = true } = this.#options
     const policy = bundle.roles[role]
     if (policy === undefined) {
       throw new CatalogError('ROUTER_POLICY_DEFAULT_MISSING', `no policy serves the role ${role}`, { role })
@@ -104,9 +119,9 @@ export class RouterCore {
       model,
       routingGroup,
       conditionalDisaggregation,
-      routerDefaults: this.#options.routerDefaults ?? builtInDefaults,
-      entropy,
-      nowMs,
+      routerDefaults: this.#services.config.routerDefaults,
+      entropy: random,
+      nowMs: clock,
       ...(onWarning === undefined ? {} : { onWarning }),
     })
     const partition = { model, routingGroup, role, table, selector }
@@ -114,10 +129,26 @@ export class RouterCore {
     return partition
   }
 
+  /**
+   * The router of a partition, built on first use: it owns the loads and overlaps of the partition's table from then on, which nobody else
+   * may write. Errors: those of `partition`, and `ROUTER_BAD_REQUEST` for a block size.
+   * @param blockSize tokens a block, of a partition that is not of the core's; counts when the router is built
+   */
+  router(key: PartitionKey, blockSize?: number): PartitionRouter {
+    const partition: OwnedPartition = this.partition(key)
+    const services = this.#services
+    const config =
+      blockSize === undefined ? services.config : resolvedConfig({ ...services.config, blockSize })
+    partition.router ??= new PartitionRouter(partition, { ...services, config })
+    return partition.router
+  }
+
   /** Forgets a partition and disposes of its policy object; false when there was none. */
   remove(key: PartitionKey): boolean {
     const name = nameOf(key.model ?? 'default', key.routingGroup ?? 'default', key.role)
-    this.#partitions.get(name)?.selector.dispose()
+    const partition = this.#partitions.get(name)
+    partition?.router?.dispose()
+    partition?.selector.dispose()
     return this.#partitions.delete(name)
   }
 
@@ -148,14 +179,17 @@ export class RouterCore {
   }
 
   dispose(): void {
-    for (const partition of this.#partitions.values()) partition.selector.dispose()
+    for (const { router, selector } of this.#partitions.values()) {
+      router?.dispose()
+      selector.dispose()
+    }
     this.#partitions.clear()
   }
 
   #describe(instance: PolicyInstance): PolicyDescription {
     const { definition, name, revision, configured, startParameters, runtime } = instance
     const partitions = [...this.#partitions].filter(([, { selector }]) => selector.instance === instance)
-    const roles = Object.entries(this.#options.bundle.roles).filter(([, policy]) => policy?.name === name)
+    const roles = Object.entries(this.#options.policy.roles).filter(([, policy]) => policy?.name === name)
     return {
       name,
       type: definition.type,

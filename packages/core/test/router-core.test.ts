@@ -16,9 +16,9 @@ function coreOf(
 ) {
   let seed = 0n
   return createRouterCore({
-    bundle: catalog.resolve(config),
-    entropy: () => ++seed,
-    nowMs: () => 0,
+    policy: catalog.resolve(config),
+    random: () => ++seed,
+    clock: () => 0,
     ...options,
   })
 }
@@ -101,8 +101,8 @@ describe('partitions', () => {
       {},
       {
         catalog: new PolicyCatalog().withDefault(policy),
-        routerDefaults: { ...routerDefaults, router_temperature: 0.5 },
-        nowMs: () => 77,
+        config: { routerDefaults: { ...routerDefaults, router_temperature: 0.5 } },
+        clock: () => 77,
       },
     )
     core.partition({ role: 'decode', model: 'm', routingGroup: 'g', conditionalDisaggregation: true })

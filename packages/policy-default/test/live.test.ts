@@ -186,7 +186,12 @@ describe('the catalog', () => {
   it('resolves all four roles to the built-in, which takes every number from the router', () => {
     const bundle = new PolicyCatalog().withDefault(defaultPolicy).resolve({})
     const defaults = { ...routerDefaults, overlap_score_credit: 0.5, router_temperature: 0 }
-    const core = createRouterCore({ bundle, entropy: () => 7n, nowMs: () => 0, routerDefaults: defaults })
+    const core = createRouterCore({
+      policy: bundle,
+      random: () => 7n,
+      clock: () => 0,
+      config: { routerDefaults: defaults },
+    })
     for (const role of workerRoles) {
       const { table, selector } = core.partition({ role })
       for (const workerId of [1n, 2n]) table.upsertWorker({ workerId })

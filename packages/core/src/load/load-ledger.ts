@@ -103,6 +103,23 @@ export class LoadLedger {
     return this.#bookings.byId.has(requestId)
   }
 
+  /** Slot of the rank where a request is booked, -1 = it is not. */
+  slotOf(requestId: string): number {
+    const booking = this.#bookings.byId.get(requestId)
+    return booking === undefined ? -1 : this.#bookings.rank[booking]!
+  }
+
+  /** Whether a request could be booked on some rank. Errors: `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`. */
+  checkAdmission(requestId: string): void {
+    if (this.has(requestId)) {
+      const message = `request id '${requestId}' is booked already`
+      throw new RouterError('ROUTER_DUPLICATE_REQUEST', message, { requestId })
+    }
+    if (this.budget.live < this.budget.limit) return
+    const { limit } = this.budget
+    throw new RouterError('ROUTER_ADMISSION_FULL', `${limit} bookings are live, the limit`, { limit })
+  }
+
   /**
    * Books a request. Errors, in this order, each leaving everything as it was: `ROUTER_BAD_REQUEST` for values that cannot be or a clock
    * that went back, `ROUTER_NOT_FOUND` for an unknown rank, `ROUTER_DUPLICATE_REQUEST` for a live id, `ROUTER_ADMISSION_FULL`.
@@ -113,15 +130,9 @@ export class LoadLedger {
     const { slot, requestId } = booking
     this.table.settle()
     if (!this.#isRank(slot)) throw unknownRank(slot)
-    if (this.has(requestId)) {
-      const message = `request id '${requestId}' is booked already`
-      throw new RouterError('ROUTER_DUPLICATE_REQUEST', message, { requestId })
-    }
+    if (this.has(requestId)) this.checkAdmission(requestId)
     if (this.#expiry.measure === 'age') this.#dropOld(slot, this.#expiry.afterMs, nowMs)
-    if (this.budget.live >= this.budget.limit) {
-      const { limit } = this.budget
-      throw new RouterError('ROUTER_ADMISSION_FULL', `${limit} bookings are live, the limit`, { limit })
-    }
+    this.checkAdmission(requestId)
     this.#book(booking, nowMs)
   }
 

@@ -1,0 +1,40 @@
+import type { HashingOptions, PromptBlocks, TokenIds } from '@router/kv-index'
+import type { SelectionRequest } from '../request.js'
+
+/** What the host computes, and not the caller. */
+type Computed = 'mode' | 'promptTokens' | 'blockSize' | 'prefixHashes' | 'hasTierMatches'
+
+/** What sets the blocks of one prompt apart from equal tokens of another. */
+type Namespace = Pick<HashingOptions, 'loraName' | 'cacheSalt' | 'objectsByBlock' | 'isEagle'>
+
+/** A prompt by its tokens: the core hashes them. */
+export interface TokenPrompt extends Namespace {
+  readonly tokens: TokenIds
+  readonly blocks?: undefined
+}
+
+/** A prompt that was hashed before, with the block size of the partition. Borrowed for the call. */
+export interface HashedPrompt {
+  readonly blocks: PromptBlocks
+  /** Tokens, integer >= 0; they may end in an incomplete block. */
+  readonly promptTokens: number
+  readonly tokens?: undefined
+  /** Adapter, for the books. */
+  readonly loraName?: string | null | undefined
+}
+
+/** One request to route: its prompt, and whom it may go to. */
+export type PromptRequest = (TokenPrompt | HashedPrompt) & Omit<SelectionRequest, Computed>
+
+/** A request that is booked with its selection. */
+export type ReservedRequest = PromptRequest & {
+  /** At most one live booking has it. */
+  readonly requestId: string
+  /** This process relays the stream: the booking never expires as idle. Default false. */
+  readonly isRelayed?: boolean | undefined
+  /**
+   * False = the caller tells of the dispatch itself, by `noteDispatched`, and nothing is believed to be cached until then. Default true:
+   * a booking counts as dispatched.
+   */
+  readonly isDispatched?: boolean | undefined
+}

@@ -1,0 +1,103 @@
+import { BlockHashes, BlockHasher, type HashWords, type PromptBlocks, TrackingHashes } from '@router/kv-index'
+import { type PrefixHashes, WyRand } from '@router/sdk'
+import type { PromptRequest } from './prompt-request.js'
+import type { ResolvedConfig } from './router-config.js'
+
+/** Halves of hashes in columns of their own, as policies read them. */
+class SplitHashes implements PrefixHashes {
+  count = 0
+  high: Uint32Array = new Uint32Array(64)
+  low: Uint32Array = new Uint32Array(64)
+
+  set(words: HashWords, count: number): this {
+    if (this.low.length < count) {
+      this.high = new Uint32Array(2 * count)
+      this.low = new Uint32Array(2 * count)
+    }
+    for (let block = 0; block < count; block++) {
+      this.low[block] = words[2 * block]!
+      this.high[block] = words[2 * block + 1]!
+    }
+    this.count = count
+    return this
+  }
+}
+
+/** Hashes of the current request: those that the index knows, and those that the books share blocks by. Reused from request to request. */
+export class RequestHashes {
+  /** Blocks as the index knows them. */
+  blocks: PromptBlocks
+  promptTokens = 0
+  /** Tracking hashes; `undefined` = the books track no blocks. */
+  tracked: HashWords | undefined
+  readonly #hasher: BlockHasher
+  readonly #own = new BlockHashes()
+  readonly #split = new SplitHashes()
+  readonly #unshared: TrackingHashes | undefined
+  readonly #random: WyRand
+  readonly #tracksBlocks: boolean
+  readonly #options: {
+    readonly blockSize: number
+    loraName: string | null | undefined
+    cacheSalt: string | null | undefined
+    objectsByBlock: readonly (readonly bigint[])[] | undefined
+    isEagle: boolean | undefined
+  }
+
+  constructor(config: ResolvedConfig, tracksBlocks: boolean, hasher: BlockHasher, random: WyRand) {
+    const { blockSize } = config
+    this.#hasher = hasher
+    this.#random = random
+    this.#tracksBlocks = tracksBlocks
+    this.#unshared = config.assumesKvReuse ? undefined : new TrackingHashes()
+    this.#options = {
+      blockSize,
+      loraName: undefined,
+      cacheSalt: undefined,
+      objectsByBlock: undefined,
+      isEagle: undefined,
+    }
+    this.blocks = this.#own
+  }
+
+  /** Of how many blocks the books know a hash. */
+  get trackedCount(): number {
+    return this.tracked === undefined ? 0 : this.blocks.count
+  }
+
+  /** The tracking hashes as a policy sees them; `undefined` = none are tracked. */
+  get prefixHashes(): PrefixHashes | undefined {
+    return this.tracked === undefined ? undefined : this.#split
+  }
+
+  /**
+   * Takes a request. Errors: those of `BlockHasher.hash`; the hashes then are of no use.
+   * @param isQuery draws of random hashes are taken back
+   */
+  take(request: PromptRequest, isQuery: boolean): void {
+    if (request.tokens === undefined) {
+      this.blocks = request.blocks
+      this.promptTokens = request.promptTokens
+    } else {
+      const options = this.#options
+      options.loraName = request.loraName
+      options.cacheSalt = request.cacheSalt
+      options.objectsByBlock = request.objectsByBlock
+      options.isEagle = request.isEagle
+      this.#hasher.hash(request.tokens, options, this.#own)
+      this.blocks = this.#own
+      this.promptTokens = request.tokens.length
+    }
+    const { count } = this.blocks
+    this.tracked = this.#tracksBlocks ? this.#trackedWords(count, isQuery) : undefined
+    if (this.tracked !== undefined) this.#split.set(this.tracked, count)
+  }
+
+  #trackedWords(count: number, isQuery: boolean): HashWords {
+    if (this.#unshared === undefined) return this.blocks.sequence
+    this.#random.mark()
+    this.#unshared.setUnshared(count, this.#random)
+    if (isQuery) this.#random.rewind()
+    return this.#unshared.words
+  }
+}
