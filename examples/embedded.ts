@@ -1,7 +1,6 @@
 // A router inside a program: three workers, conversations of several turns, and why each turn goes where it goes.
 // `npm run embedded` runs it. No network, no clock of its own, no randomness of its own: every run prints the same.
 import process from 'node:process'
-import { pathToFileURL } from 'node:url'
 import { type RouterCore, copyResult, createRouterCore } from '@router/core'
 import { BlockHasher, BlockHashes } from '@router/kv-index'
 import { defaultPolicy } from '@router/policy-default'
@@ -57,4 +56,4 @@ export function main(print: (line: string) => void = console.log): RouterCore {
   return core
 }
 
-if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) main().dispose()
+if (/\bembedded\.m?[jt]s$/u.test(process.argv[1] ?? '')) main().dispose()
