@@ -5,7 +5,7 @@ export interface HashSeed {
 }
 
 /** Seed of blocks without LoRA and salt. */
-export const baseSeed: HashSeed = { low: 1337, high: 0 }
+const baseSeed: HashSeed = { low: 1337, high: 0 }
 
 /** Hash of a text with a seed, as two unsigned halves. */
 export type HashText = (text: string, seed: number) => HashSeed

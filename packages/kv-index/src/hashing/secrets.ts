@@ -1,5 +1,5 @@
 /** Bytes of a secret. */
-export const secretBytes = 192
+const secretBytes = 192
 
 /** The default secret of XXH3: 192 bytes as hexadecimal text. */
 export const defaultSecretHex =
@@ -11,7 +11,7 @@ export const defaultSecretHex =
 const slots = 8
 
 /** Bytes that `Secrets` takes of a buffer: the default secret and the derived ones. */
-export const secretsBytes = (1 + slots) * secretBytes
+const secretsBytes = (1 + slots) * secretBytes
 
 /**
  * The secrets of XXH3 in the first bytes of a buffer: the default one at 0, behind it those derived from the last seeds, at most
