@@ -7,8 +7,11 @@ import { ChangeList, CLEAR, REMOVE, STORE } from './change-list.js'
 import type { EventWarning, EventWarningCode, PayloadReader } from './pipeline-types.js'
 import type { RankState, RankStates } from './rank-states.js'
 
-/** Blocks that one call of the index gets at most. */
-const MOST_BLOCKS_PER_CALL = 4096
+/**
+ * Blocks that one call of the index gets at most. Runs are cut at its multiples, whatever the budget, so that the index ends up the same
+ * however fast it was filled: a lower tier ignores the rest of a run that disagrees with it, and a cut ends the run.
+ */
+const BLOCKS_PER_CALL = 2048
 
 /** What one socket applies with; `states` is shared by the sockets of a worker. */
 export interface ApplierOptions {
@@ -34,7 +37,7 @@ export class BatchApplier implements EventSink {
   readonly #context: BatchContext
   readonly #onWarning: (warning: EventWarning) => void
   readonly #changes = new ChangeList()
-  readonly #heldBefore = new Uint8Array(MOST_BLOCKS_PER_CALL)
+  readonly #heldBefore = new Uint8Array(BLOCKS_PER_CALL)
   readonly #run: BlockRun
   #dpRank = 0
   #isCleared = false
@@ -78,7 +81,7 @@ export class BatchApplier implements EventSink {
     return { isBatch, dpRank: isKnown ? dpRank : undefined, isCleared: this.#isCleared }
   }
 
-  /** Applies changes until about `budget` blocks are in; returns how many were. */
+  /** Applies changes until `budget` blocks are in, and at most 2,047 more; returns how many. */
   apply(budget: number): number {
     const state = this.hasWork ? this.#states.reach(this.#dpRank) : undefined
     if (state === undefined) {
@@ -86,8 +89,7 @@ export class BatchApplier implements EventSink {
       return 0
     }
     let spent = 0
-    while (this.#change < this.#changes.count && spent < budget)
-      spent += this.#applySlice(state, Math.min(budget - spent, MOST_BLOCKS_PER_CALL))
+    while (this.#change < this.#changes.count && spent < budget) spent += this.#applySlice(state)
     if (this.#change >= this.#changes.count) this.abandon()
     return spent
   }
@@ -166,10 +168,10 @@ export class BatchApplier implements EventSink {
   }
 
   /** @returns blocks that were looked at, at least 1 */
-  #applySlice(state: RankState, most: number): number {
+  #applySlice(state: RankState): number {
     const kind = this.#changes.kinds[this.#change]!
-    if (kind === STORE) return this.#store(state, most)
-    if (kind === REMOVE) return this.#remove(state, most)
+    if (kind === STORE) return this.#store(state)
+    if (kind === REMOVE) return this.#remove(state)
     if (kind !== CLEAR) throw new RangeError(`unknown change ${kind}`)
     this.#states.drop(this.#dpRank)
     this.#states.counters.cleared++
@@ -177,7 +179,7 @@ export class BatchApplier implements EventSink {
     return 1
   }
 
-  #store(state: RankState, most: number): number {
+  #store(state: RankState): number {
     const changes = this.#changes
     const change = this.#change
     if (this.#applied === 0) {
@@ -186,7 +188,7 @@ export class BatchApplier implements EventSink {
     }
     const last = this.#groupEnd - 1
     const total = changes.starts[last]! + changes.counts[last]! - changes.starts[change]!
-    const count = Math.min(total - this.#applied, most)
+    const count = Math.min(total - this.#applied, BLOCKS_PER_CALL)
     const outcome = this.#storeRun(state, change, count)
     const refused = isRefused(outcome)
     // A group counts as a duplicate when all of it is.
@@ -244,13 +246,13 @@ export class BatchApplier implements EventSink {
     return outcome
   }
 
-  #remove(state: RankState, most: number): number {
+  #remove(state: RankState): number {
     const { starts, counts, tiers, engine } = this.#changes
     const { index, counters } = this.#states
     const change = this.#change
     const tier = tiers[change]!
     const start = starts[change]! + this.#applied
-    const count = Math.min(counts[change]! - this.#applied, most)
+    const count = Math.min(counts[change]! - this.#applied, BLOCKS_PER_CALL)
     const gone = state.references.release(tier, engine, start, count)
     counters.deduplicatedBlocks += count - gone
     if (gone > 0 && index.remove(state.slot, tier, engine, start, gone) === 'block_not_found')

@@ -1,4 +1,4 @@
-import type { BlockRun, HashWords } from '@router/kv-index'
+import { type BlockRun, DEVICE, type HashWords } from '@router/kv-index'
 import { RepeatFinder } from './repeat-finder.js'
 
 export const STORE = 0
@@ -71,12 +71,12 @@ export class ChangeList {
   }
 
   /**
-   * Whether a store goes on where the last one ended. A hash that the group has already, or that the group hangs on, starts a group of
+   * Whether a store goes on where the last one ended, on the device tier; lower tiers take every event for itself. A hash that the group has already, or that the group hangs on, starts a group of
    * its own: no run that reaches the index names a block twice.
    */
   #doesContinue(tier: number, run: BlockRun, start: number): boolean {
     const last = this.count - 1
-    if (last < 0 || this.kinds[last] !== STORE || this.tiers[last] !== tier) return false
+    if (last < 0 || this.kinds[last] !== STORE || tier !== DEVICE || this.tiers[last] !== tier) return false
     const end = this.starts[last]! + this.counts[last]! - 1
     if (run.count === 0 || this.counts[last] === 0 || !run.hasParent) return false
     if (this.engine[2 * end] !== run.parentLow || this.engine[2 * end + 1] !== run.parentHigh) return false

@@ -48,8 +48,8 @@ export class SocketFeed {
   }
 
   /**
-   * Works for about `budgetBlocks` blocks; returns whether work is left, so that the caller can let others run first.
-   * A batch is read in one go, its blocks are stored and removed in as many steps as it takes.
+   * Works for about `budgetBlocks` blocks, not many more than 2,048 at least; returns whether work is left, so that the caller can let
+   * others run first. A batch is read in one go, its blocks are stored and removed in as many steps as it takes.
    */
   step(budgetBlocks: number, nowMs: number): boolean {
     let left = budgetBlocks
