@@ -208,11 +208,11 @@ describe('ranks with and without events', () => {
 
   test('a rank that changes its source or its incarnation starts anew', () => {
     const { state, send, matches } = newState()
-    state.setRank(0, approximate)
+    expect(state.setRank(0, approximate)).toBe(true)
     send(0, [1n, 2n], 0)
-    state.setRank(0, approximate)
+    expect(state.setRank(0, { ...approximate, capacityBlocks: 9 })).toBe(false)
     expect(matches([1n, 2n], 0)[0]).toBe(2)
-    state.setRank(0, exact)
+    expect(state.setRank(0, exact)).toBe(true)
     expect(matches([1n, 2n], 0)[0]).toBe(0)
     state.index.store(0, DEVICE, pathRun([1n]))
     // What was inserted before must not take away what the events say now.
