@@ -4,7 +4,6 @@ import type { WorkerTable } from '../worker-table.js'
 import { type LedgerViolation, auditLedger } from './audit.js'
 import { BlockRegistry } from './block-registry.js'
 import {
-  bad,
   checkBooking,
   checkCount,
   checkFraction,
@@ -22,13 +21,13 @@ import {
   type PotentialRequest,
   type RankLoad,
 } from './booking.js'
-import { grownTo } from './growth.js'
+import { ExpiryScan } from './expiry-scan.js'
+import { capacityFor } from './growth.js'
 import { LedgerClock } from './ledger-clock.js'
 import { LoadColumns, activeBlocksOf } from './load-columns.js'
 import { potentialLoads, rankAt } from './load-shapes.js'
 import { PrefillQueues } from './prefill-queues.js'
 
-const scanIntervalMs = 30_000
 const defaultExpiry: BookingExpiry = { measure: 'idle', afterMs: 300_000 }
 
 /** Where a ledger keeps books, and what it may use. */
@@ -65,27 +64,25 @@ export class LoadLedger {
   readonly #state = { registry: this.#registry, bookings: this.#bookings, prefills: this.#prefills }
   readonly #loras = new Map<string, number>()
   readonly #clock: LedgerClock
-  readonly #expiry: BookingExpiry
+  readonly #expiry: ExpiryScan
   readonly #tracksBlocks: boolean
   readonly #columns: LoadColumns
   readonly #stopListening: () => void
-  // By slot.
-  #lastCheckMs = new Float64Array(16)
-  readonly #lastScanMs = new Float64Array(1).fill(-Infinity)
+  // Room for slots below it.
+  #slots = 16
 
   /** Errors: `ROUTER_BAD_REQUEST` for an expiry that is not positive. */
   constructor(options: LoadLedgerOptions) {
     const { table, expiry = defaultExpiry, tracksBlocks = true, modelsPrefillTime = false } = options
-    if (expiry.measure !== 'never' && !(expiry.afterMs > 0))
-      throw bad('expiry.afterMs', expiry.afterMs, 'a number > 0')
     this.table = table
     this.budget = options.budget ?? new BookingBudget()
     this.#clock = new LedgerClock(options.nowMs)
-    this.#expiry = expiry
+    this.#expiry = new ExpiryScan(expiry, this.#bookings, (booking, at) => this.#drop(booking, at))
     this.#tracksBlocks = tracksBlocks
     this.#columns = new LoadColumns(table, this.#state, modelsPrefillTime)
     this.#reserve(table.rowOfSlot.length)
-    this.#lastCheckMs.fill(this.#clock.readAnyway())
+    const nowMs = this.#clock.readAnyway()
+    for (let slot = 0; slot < table.rowOfSlot.length; slot++) this.#expiry.join(slot, nowMs)
     this.#stopListening = table.onSlots((dropped, added) => this.#takeSlots(dropped, added))
   }
 
@@ -131,7 +128,7 @@ export class LoadLedger {
     this.table.settle()
     if (!this.#isRank(slot)) throw unknownRank(slot)
     if (this.has(requestId)) this.checkAdmission(requestId)
-    if (this.#expiry.measure === 'age') this.#dropOld(slot, this.#expiry.afterMs, nowMs)
+    this.expired += this.#expiry.beforeAdd(slot, nowMs)
     this.checkAdmission(requestId)
     this.#book(booking, nowMs)
   }
@@ -227,15 +224,9 @@ export class LoadLedger {
 
   /** Looks for bookings that expired, at most every 30 s (by age: each rank); how many it dropped. Error: `ROUTER_BAD_REQUEST`. */
   sweep(): number {
-    const nowMs = this.#clock.read()
-    const expiry = this.#expiry
-    const before = this.expired
-    if (expiry.measure === 'idle') this.#dropIdle(expiry.afterMs, nowMs)
-    if (expiry.measure === 'age') {
-      const { slotCount, slotOfRow } = this.table
-      for (let row = 0; row < slotCount; row++) this.#dropOld(slotOfRow[row]!, expiry.afterMs, nowMs)
-    }
-    return this.expired - before
+    const dropped = this.#expiry.scan(this.table, this.#clock.read())
+    this.expired += dropped
+    return dropped
   }
 
   /**
@@ -344,34 +335,6 @@ export class LoadLedger {
     this.#bookings.idle[booking] = 0
   }
 
-  #dropIdle(afterMs: number, nowMs: number): void {
-    if (nowMs - this.#lastScanMs[0]! < scanIntervalMs) return
-    this.#lastScanMs[0] = nowMs
-    const { ids, aliveMs, idle, relayed } = this.#bookings
-    for (let booking = 0; booking < ids.length; booking++) {
-      if (ids[booking] === undefined || relayed[booking] === 1) continue
-      if (aliveMs[booking]! >= nowMs - afterMs) continue
-      if (idle[booking] === 0) idle[booking] = 1
-      else this.#expire(booking, nowMs)
-    }
-  }
-
-  #dropOld(slot: number, afterMs: number, nowMs: number): void {
-    if (nowMs - this.#lastCheckMs[slot]! < scanIntervalMs) return
-    this.#lastCheckMs[slot] = nowMs
-    const bookings = this.#bookings
-    let next: number
-    for (let booking = bookings.first[slot]!; booking >= 0; booking = next) {
-      next = bookings.next[booking]!
-      if (bookings.startMs[booking]! < nowMs - afterMs) this.#expire(booking, nowMs)
-    }
-  }
-
-  #expire(booking: number, nowMs: number): void {
-    this.#drop(booking, nowMs)
-    this.expired++
-  }
-
   #isRank(slot: number): boolean {
     return (this.table.rowOfSlot[slot] ?? -1) >= 0
   }
@@ -381,15 +344,15 @@ export class LoadLedger {
     if (added.length === 0) return
     const nowMs = this.#clock.readAnyway()
     this.#reserve(Math.max(...added) + 1)
-    for (const slot of added) this.#lastCheckMs[slot] = nowMs
+    for (const slot of added) this.#expiry.join(slot, nowMs)
   }
 
   #reserve(slots: number): void {
-    if (slots <= this.#lastCheckMs.length) return
-    const capacity = 2 * slots
-    this.#lastCheckMs = grownTo(this.#lastCheckMs, capacity)
-    this.#registry.reserve(capacity)
-    this.#bookings.reserveRanks(capacity)
-    this.#prefills.reserveRanks(capacity)
+    if (slots <= this.#slots) return
+    this.#slots = capacityFor(slots, this.#slots)
+    this.#expiry.reserve(this.#slots)
+    this.#registry.reserve(this.#slots)
+    this.#bookings.reserveRanks(this.#slots)
+    this.#prefills.reserveRanks(this.#slots)
   }
 }

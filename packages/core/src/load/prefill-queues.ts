@@ -111,7 +111,8 @@ export class PrefillQueues {
       return completed < sum ? sum - completed : 0
     }
     if (Number.isNaN(durationMs)) return sum
-    const rest = durationMs === 0 ? 0 : 1 - elapsedMs / durationMs
+    // A duration of 0 gives -Infinity, or NaN at the start; both leave nothing.
+    const rest = 1 - elapsedMs / durationMs
     return sum - tokens + Math.ceil(tokens * (rest > 0 ? rest : 0))
   }
 
