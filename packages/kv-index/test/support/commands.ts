@@ -272,7 +272,7 @@ function rowsOf(asked: readonly number[]): number[] {
 }
 
 /** Throws where two indexes answer differently: sizes, holdings, matches of these paths with one table for all of them. */
-export function agree(naive: NaiveIndex, index: BlockIndex, paths: readonly Path[]): void {
+function agree(naive: NaiveIndex, index: BlockIndex, paths: readonly Path[]): void {
   same('currentSize', naive.currentSize, index.currentSize)
   for (const one of ranks) same(`sizeOf(${one})`, naive.sizeOf(one), index.sizeOf(one))
   const everybody = [...new Set([...ranks, ...naive.ranks()])]

@@ -4,7 +4,7 @@ import { hashWords, highOf, lowOf } from '../../src/hash-words.js'
 const MASK = (1n << 64n) - 1n
 
 /** A name for content behind other content; every engine may mix its own salt in. Not the hash of the product. */
-export function chain(previous: bigint, local: bigint, salt = 0n): bigint {
+function chain(previous: bigint, local: bigint, salt = 0n): bigint {
   let mixed = (previous * 0x9e37_79b9_7f4a_7c15n + local + salt * 0x2545_f491_4f6c_dd1dn) & MASK
   mixed = ((mixed ^ (mixed >> 29n)) * 0xbf58_476d_1ce4_e5b9n) & MASK
   return (mixed ^ (mixed >> 32n)) & MASK

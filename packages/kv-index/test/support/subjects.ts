@@ -7,7 +7,7 @@ export type Subject = readonly [name: string, create: () => BlockIndex]
 
 const options = { blockSize: 16 }
 
-export const naive: Subject = ['naive', () => new NaiveIndex(options)]
+const naive: Subject = ['naive', () => new NaiveIndex(options)]
 export const exact: Subject = ['exact', () => new PrefixIndex(options)]
 
 /** The exact index and what it is held against, for tests that say themselves what is right. */
