@@ -36,15 +36,13 @@ function codeOf(action: () => void): string {
 }
 
 /** Restores into an index that has something already. */
-function refused(dump: IndexDump, options: { maxBlocks?: number } = {}): { code: string; changed: boolean } {
-  const index = new PrefixIndex({ blockSize: 16, ...options })
+function refused(dump: IndexDump): { code: string; changed: boolean } {
+  const index = new PrefixIndex({ blockSize: 16 })
   index.store(3, DEVICE, pathRun(path))
-  const before = JSON.stringify([matches(index), index.currentSize, index.stats().entries])
+  const state = (): string => JSON.stringify([matches(index), index.currentSize, index.stats().entries])
+  const before = state()
   const code = codeOf(() => index.restore(dump))
-  return {
-    code,
-    changed: JSON.stringify([matches(index), index.currentSize, index.stats().entries]) !== before,
-  }
+  return { code, changed: state() !== before }
 }
 
 const invalid = { code: 'KV_INDEX_DUMP_INVALID', changed: false }
