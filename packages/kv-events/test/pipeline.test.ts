@@ -129,6 +129,12 @@ describe('coalescing', () => {
     expect(one.held([1, 2, 3, 4])).toEqual([2, 3, 4])
   })
 
+  it('leaves lower tiers alone, which ignore the rest of a run that disagrees with them', () => {
+    const one = new TestWorker().send([store([3], 1, 'DISK')])
+    one.send([store([2, 3], 1, 'DISK'), store([4], 3, 'DISK')])
+    expect(one.held([2, 3, 4], 0, 2)).toEqual([2, 3, 4])
+  })
+
   it('takes the events of a refused group one by one', () => {
     const one = new TestWorker().send([store([1])])
     one.send([store([8], 7), store([1], 8), store([2], 1), store([3], 2)])
@@ -237,6 +243,13 @@ describe('a huge event', () => {
 })
 
 describe('salts', () => {
+  it('go with what a gap drops', () => {
+    const one = new TestWorker().send([salted('s', [1])])
+    one.sendAs(2, [store([1]), store([2], 1)])
+    expect(one.held([1, 2])).toEqual([1, 2])
+    expect(one.worker.counters.dropped).toEqual({})
+  })
+
   const salted = (salt: string, hashes: readonly number[], parent: number | null = null) =>
     stored({ hashes, parent, salt, tokens: hashes.flatMap((hash) => [hash, 1, 2, 3]) })
 

@@ -20,6 +20,14 @@ describe('a connection that breaks', () => {
     expect(one.machine.counters.lateCopies).toBe(1)
   })
 
+  it('makes late copies of what was heard over the old connection', () => {
+    const one = startedAt(5, withReplay)
+    one.live(7).machine.connectionLost(one.nowMs)
+    one.connect().reply(6, 7, 8).terminator()
+    expect(one.live(7, 8, 9).take()).toEqual(['request 6', 'request 6', '6', '7', '8', '9'])
+    expect(one.machine.counters).toMatchObject({ restarts: 0, lateCopies: 3 })
+  })
+
   it('during a replay starts the request again, and only its answer counts', () => {
     const one = startedAt(5, withReplay)
     one.live(8)

@@ -1,6 +1,8 @@
+import type { PrefixIndex } from '@router/kv-index'
 import { afterEach, describe, expect, it } from 'vitest'
-import { endpointOfRank } from '../src/zeromq/index.js'
-import { batch } from './support/events.js'
+import type { WorkerEvents } from '../src/pipeline/index.js'
+import { endpointOfRank, type EventSocket } from '../src/zeromq/index.js'
+import { batch, stored } from './support/events.js'
 import { numbered, SocketWorker } from './support/socket-worker.js'
 import { pause, TestEngine, until } from './support/test-engine.js'
 import { store } from './support/worker.js'
@@ -193,6 +195,35 @@ describe('messages that are none', () => {
     await publish(engine, 1, 1)
     await until('applied', () => one.log.length === 2)
     expect(one.state).toBe('live')
+  })
+})
+
+describe('the example of the README', () => {
+  interface Example {
+    readonly index: PrefixIndex
+    readonly worker: WorkerEvents
+    readonly notes: readonly string[]
+    readonly follow: (endpoint: string, replayEndpoint: string) => EventSocket[]
+  }
+
+  it('follows two ranks and tells what happens', async () => {
+    // @ts-expect-error -- plain JavaScript, as an embedder would save it
+    const { follow, index, worker, notes } = (await import('./fixtures/follow-worker.js')) as Example
+    const first = opened(new TestEngine())
+    const second = opened(new TestEngine())
+    const { events, replay } = await first.start()
+    await second.start({ events: endpointOfRank(events, 1), replay: endpointOfRank(replay, 1) })
+    const sockets = follow(events, replay)
+    await until('live', () => worker.reports.every(({ state }) => state === 'live'))
+    const tokens = Array.from({ length: 16 }, (_, token) => token)
+    await first.publish(0, batch([stored({ hashes: [1], tokens, blockSize: 16 })]))
+    await first.publish(1, batch([stored({ hashes: [2], parent: 1 })]))
+    await second.publish(0, batch([stored({ hashes: [1], tokens, blockSize: 16 })]))
+    await until('applied', () => index.sizeOf(0) + index.sizeOf(1) === 2 && notes.length === 1)
+    await first.publish(0, batch([]))
+    await until('wiped', () => index.currentSize === 0)
+    expect(notes).toEqual(['rank 0: block_size_mismatch', 'another process (sequence): the index is wiped'])
+    for (const socket of sockets) await socket.close()
   })
 })
 

@@ -7,7 +7,7 @@ export class Completeness {
   readonly #exact = new Set<number>()
   #isWhole = false
 
-  /** Every rank that was fed, ascending by first batch. */
+  /** Every rank that was fed, in the order of their first batches. */
   get fedRanks(): readonly number[] {
     return [...this.#fed]
   }

@@ -136,7 +136,7 @@ export class SequenceWorld {
     this.disconnect()
     this.machine.suspect()
     this.#isSuspect = true
-    this.#request = undefined
+    // What was asked and not answered may reach the next process.
     this.#replyPipe = []
     this.#life++
     this.#published = []
