@@ -1,4 +1,5 @@
 import type { BlockRun, StoreOutcome } from './block-index.js'
+import { DeviceHolding } from './device-holding.js'
 import { DeviceNames } from './device-names.js'
 import { DeviceTree, MAX_RUN, ROOT } from './device-tree.js'
 import type { HashWords } from './hash-words.js'
@@ -10,13 +11,10 @@ import {
   CUT,
   ENTRY_WORDS,
   FULL,
-  HELD,
   HOLDERS,
   INDEXED,
-  KIDS,
   LENGTH,
   LISTED,
-  ORPHANS,
   PARENT,
   SLACK,
   START,
@@ -31,10 +29,12 @@ export class DeviceTier {
   readonly tree = new DeviceTree()
   readonly names = new DeviceNames(this.tree)
   readonly #registry: HolderRegistry
+  readonly #holding: DeviceHolding
   readonly #sweep = new EdgeSweep()
 
   constructor(registry: HolderRegistry) {
     this.#registry = registry
+    this.#holding = new DeviceHolding(this.tree, this.names, registry)
   }
 
   store(holder: number, run: BlockRun): StoreOutcome {
@@ -55,7 +55,7 @@ export class DeviceTier {
     while (block < end) {
       if (edge !== ROOT) {
         const matched = this.#matching(edge, at, engine, local, block, end)
-        gained += this.#cover(holder, edge, at, at + matched)
+        gained += this.#holding.cover(holder, edge, at, at + matched)
         names.noteStored(holder, records.get(edge + START) + at, matched)
         block += matched
         at += matched
@@ -113,7 +113,7 @@ export class DeviceTier {
         const holder = records.get(entry)
         if (rankOf[holder]! >= 0 || records.get(entry + CUT) === 0) continue
         left -= records.get(entry + CUT) >> 3
-        this.#uncover(holder, edge, entry, 0)
+        this.#holding.uncover(holder, edge, entry, 0)
         isChanged = true
       }
       if (isChanged) this.#settle(edge)
@@ -146,79 +146,9 @@ export class DeviceTier {
       edge = this.tree.split(edge, from + blocks)
       entry = holders.find(edge, holder)
     }
-    this.#uncover(holder, edge, entry, from)
+    this.#holding.uncover(holder, edge, entry, from)
     this.#settle(edge)
     return to - at - 2
-  }
-
-  /** The holder has the edge up to `to` now, if it had it up to `from`; how many blocks are new to it. */
-  #cover(holder: number, edge: number, from: number, to: number): number {
-    if (to === from) return 0
-    const { records, holders } = this.tree
-    const known = holders.find(edge, holder)
-    const entry = known >= 0 ? known : holders.insert(edge, holder)
-    const cut = records.get(entry + CUT)
-    if (to <= cut) return 0
-    records.set(entry + CUT, to)
-    if (to === records.get(edge + LENGTH)) {
-      records.add(edge + FULL, 1)
-      records.add(edge + ORPHANS, -records.get(entry + KIDS))
-    }
-    if (cut === 0) {
-      records.add(edge + HELD, 1)
-      this.#childJoined(records.get(edge + PARENT), holder)
-    }
-    const indexed = records.get(edge + INDEXED)
-    if (to > indexed) {
-      this.names.add(records.get(edge + START) + indexed, to - indexed)
-      records.set(edge + INDEXED, to)
-    }
-    this.#registry.count(holder, to - cut)
-    return to - cut
-  }
-
-  /** Takes all blocks from `to` on from the holder. */
-  #uncover(holder: number, edge: number, entry: number, to: number): void {
-    const { records, holders } = this.tree
-    const cut = records.get(entry + CUT)
-    const kids = records.get(entry + KIDS)
-    records.set(entry + CUT, to)
-    if (cut === records.get(edge + LENGTH)) {
-      records.add(edge + FULL, -1)
-      records.add(edge + ORPHANS, kids)
-    }
-    if (to === 0) {
-      records.add(edge + HELD, -1)
-      if (kids === 0) holders.remove(edge, entry)
-      this.#childLeft(records.get(edge + PARENT), holder)
-    }
-    this.#registry.count(holder, to - cut)
-    if (cut < records.get(edge + INDEXED)) return
-    const first = holders.first(edge)
-    let indexed = 0
-    for (let index = 0; index < records.get(edge + LISTED); index++) {
-      indexed = Math.max(indexed, records.get(first + index * ENTRY_WORDS + CUT))
-    }
-    if (indexed < cut) this.names.remove(records.get(edge + START) + indexed, cut - indexed)
-    records.set(edge + INDEXED, indexed)
-  }
-
-  #childJoined(parent: number, holder: number): void {
-    if (parent === ROOT) return
-    const { records, holders } = this.tree
-    const known = holders.find(parent, holder)
-    const entry = known >= 0 ? known : holders.insert(parent, holder)
-    records.add(entry + KIDS, 1)
-    if (records.get(entry + CUT) !== records.get(parent + LENGTH)) records.add(parent + ORPHANS, 1)
-  }
-
-  #childLeft(parent: number, holder: number): void {
-    if (parent === ROOT) return
-    const { records, holders } = this.tree
-    const entry = holders.find(parent, holder)
-    records.add(entry + KIDS, -1)
-    if (records.get(entry + CUT) !== records.get(parent + LENGTH)) records.add(parent + ORPHANS, -1)
-    if (records.get(entry + CUT) === 0 && records.get(entry + KIDS) === 0) holders.remove(parent, entry)
   }
 
   /** After blocks of an edge were lost: gives back what nobody has and nothing hangs on, upwards, and joins what is alike. */
@@ -238,22 +168,12 @@ export class DeviceTier {
       }
       const slack = records.get(edge + SLACK) + length - kept
       records.set(edge + LENGTH, kept)
-      records.set(edge + FULL, this.#countFull(edge, kept))
+      records.set(edge + FULL, this.#holding.countFull(edge, kept))
       if (slack > kept >> 2) pool.release(records.get(edge + START) + kept, slack)
       records.set(edge + SLACK, slack > kept >> 2 ? 0 : slack)
       break
     }
     if (edge !== ROOT) this.#joinChild(tree.join(edge))
-  }
-
-  #countFull(edge: number, length: number): number {
-    const { records, holders } = this.tree
-    const first = holders.first(edge)
-    let full = 0
-    for (let index = 0; index < records.get(edge + LISTED); index++) {
-      if (records.get(first + index * ENTRY_WORDS + CUT) === length) full++
-    }
-    return full
   }
 
   #joinChild(edge: number): void {
@@ -330,7 +250,7 @@ export class DeviceTier {
       const blocks = Math.min(wanted, pool.granted)
       this.#write(position, engine, local, block, blocks)
       edge = tree.add(edge, position, blocks, pool.granted - blocks)
-      this.#cover(holder, edge, 0, blocks)
+      this.#holding.cover(holder, edge, 0, blocks)
       this.names.noteStored(holder, position, blocks)
       block += blocks
     }
@@ -373,7 +293,7 @@ export class DeviceTier {
     records.set(edge + LENGTH, length + blocks)
     // The holder was a full one and will be one again.
     records.set(edge + FULL, 0)
-    this.#cover(holder, edge, length, length + blocks)
+    this.#holding.cover(holder, edge, length, length + blocks)
     this.names.noteStored(holder, behind, blocks)
     return blocks
   }

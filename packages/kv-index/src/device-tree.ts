@@ -287,7 +287,7 @@ export class DeviceTree {
   #free(edge: number): void {
     this.holders.clear(edge)
     this.records.release(edge, EDGE_WORDS)
-    this.edges--
+    if (--this.edges === 0) this.records.reset(EDGE_WORDS)
   }
 
   #keyOf(parent: number, edge: number): number {

@@ -1,12 +1,14 @@
 import type { BlockIndex, BlockRun } from './block-index.js'
+import { RANK_LIMIT } from './check-rank.js'
 import type { DeviceTier } from './device-tier.js'
 import { ROOT } from './device-tree.js'
 import { KvIndexError } from './errors.js'
 import { type HashWords, hashOf, highOf, lowOf } from './hash-words.js'
 import type { HolderRegistry } from './holder-registry.js'
+import type { LowerBlocks } from './lower-blocks.js'
 import type { LowerTier } from './lower-tier.js'
 import { BLOCK_MASK, BLOCK_SHIFT, type BlockPool } from './pool/block-pool.js'
-import { CUT, ENTRY_WORDS, LENGTH, LISTED, PARENT, START } from './pool/edge-holders.js'
+import { CUT, ENTRY_WORDS, KIDS, LENGTH, LISTED, PARENT, START } from './pool/edge-holders.js'
 import { EdgeSweep } from './pool/edge-sweep.js'
 import { DEVICE, TIERS } from './tier.js'
 
@@ -36,21 +38,22 @@ export function dumpOf(
   device: DeviceTier,
   lower: readonly (LowerTier | undefined)[],
 ): IndexDump {
-  const events = [...deviceEvents(registry, device)]
+  const events = deviceEvents(registry, device)
   for (const [tier, blocks] of lower.entries()) {
-    if (blocks !== undefined) events.push(...lowerEvents(registry, tier, blocks))
+    if (blocks !== undefined) events.push(...lowerEvents(registry, tier, blocks.blocks))
   }
   return { blockSize, blocks: events.reduce((sum, { engine }) => sum + (engine.length >> 1), 0), events }
 }
 
 /** Validates a dump as a whole, then stores it. */
 export function restoreInto(
-  index: BlockIndex,
+  index: BlockIndex & { readonly maxBlocks: number },
   dump: IndexDump,
   rankOf: (rank: number) => number | undefined,
 ): void {
-  const problem = problemOf(index.blockSize, dump)
-  if (problem !== undefined) throw new KvIndexError('KV_INDEX_DUMP_INVALID', problem)
+  const problem = problemOf(index, dump)
+  if (problem !== undefined)
+    throw new KvIndexError('KV_INDEX_DUMP_INVALID', `the dump cannot be restored: ${problem}`, { problem })
   const run: BlockRun = {
     hasParent: false,
     parentLow: 0,
@@ -73,25 +76,33 @@ export function restoreInto(
   }
 }
 
-function problemOf(blockSize: number, dump: IndexDump): string | undefined {
-  if (dump.blockSize !== blockSize)
-    return `the dump has blocks of ${dump.blockSize} tokens, the index of ${blockSize}`
+function problemOf(index: BlockIndex & { readonly maxBlocks: number }, dump: IndexDump): string | undefined {
+  if (typeof dump !== 'object' || dump === null || !Array.isArray(dump.events))
+    return 'it has no list of events'
+  if (dump.blockSize !== index.blockSize)
+    return `it has blocks of ${String(dump.blockSize)} tokens, the index of ${index.blockSize}`
   let blocks = 0
   for (const [at, event] of dump.events.entries()) {
-    const { rank, tier, engine, local } = event
-    if (!Number.isInteger(rank) || rank < 0) return `event ${at}: rank ${rank} is no whole number from 0`
-    if (TIERS[tier] === undefined) return `event ${at}: tier ${tier} is none of 0 to ${TIERS.length - 1}`
-    if (engine.length !== local.length || engine.length % 2 !== 0) {
-      return `event ${at}: ${engine.length} words of engine hashes, ${local.length} of local ones`
-    }
-    blocks += engine.length >> 1
+    const problem = eventProblem(event)
+    if (problem !== undefined) return `event ${at}: ${problem}`
+    blocks += event.engine.length >> 1
   }
-  return blocks === dump.blocks
-    ? undefined
-    : `the dump has ${blocks} blocks of the ${dump.blocks} that it announces`
+  if (blocks !== dump.blocks) return `it has ${blocks} blocks of the ${String(dump.blocks)} that it announces`
+  return blocks <= index.maxBlocks ? undefined : `it has ${blocks} blocks, the index takes ${index.maxBlocks}`
 }
 
-function* deviceEvents(registry: HolderRegistry, device: DeviceTier): Iterable<DumpEvent> {
+function eventProblem({ rank, tier, hasParent, parent, engine, local }: DumpEvent): string | undefined {
+  if (!Number.isInteger(rank) || rank < 0 || rank >= RANK_LIMIT)
+    return `rank ${String(rank)} is no whole number from 0 to ${RANK_LIMIT - 1}`
+  if (TIERS[tier] === undefined) return `tier ${String(tier)} is none of 0 to ${TIERS.length - 1}`
+  if (typeof hasParent !== 'boolean' || typeof parent !== 'bigint')
+    return `parent ${String(parent)} is no 64-bit hash as a bigint`
+  if (!(engine instanceof Uint32Array && local instanceof Uint32Array)) return 'its hashes are no Uint32Array'
+  if (engine.length === local.length && engine.length % 2 === 0) return undefined
+  return `${engine.length} words of engine hashes do not fit ${local.length} of local ones`
+}
+
+function deviceEvents(registry: HolderRegistry, device: DeviceTier): DumpEvent[] {
   const { records, pool } = device.tree
   const children = new Map<number, number[]>()
   const sweep = new EdgeSweep()
@@ -102,41 +113,65 @@ function* deviceEvents(registry: HolderRegistry, device: DeviceTier): Iterable<D
     if (siblings === undefined) children.set(parent, [edge])
     else siblings.push(edge)
   }
-  // Breadth first; with each edge the holders that have all of the path up to it.
-  const queue: { edge: number; above: ReadonlySet<number> | undefined }[] = (children.get(ROOT) ?? []).map(
-    (edge) => ({ edge, above: undefined }),
-  )
+  // Breadth first, chain by chain: a holder with one kid goes on in the event that it is in.
+  const chains: Chain[] = []
+  const queue: { edge: number; above: ReadonlyMap<number, Chain> | undefined }[] = (
+    children.get(ROOT) ?? []
+  ).map((edge) => ({ edge, above: undefined }))
   for (const { edge, above } of queue) {
-    const start = records.get(edge + START)
     const length = records.get(edge + LENGTH)
-    const whole = new Set<number>()
-    for (const { holder, cut } of holdersOf(device.tree, edge)) {
+    const whole = new Map<number, Chain>()
+    for (const { holder, cut, kids } of holdersOf(device.tree, edge)) {
       const rank = registry.rankOf[holder]!
-      if (rank < 0 || cut === 0 || above?.has(holder) === false) continue
-      if (cut === length) whole.add(holder)
-      const parentEnd = above === undefined ? -1 : endOf(device, edge)
-      if (parentEnd >= 0 && device.names.isAmbiguous(holder, parentEnd)) {
-        yield pathEvent(device, rank, edge, cut)
-      } else
-        yield eventOf(pool, rank, DEVICE, parentEnd < 0 ? undefined : nameAt(pool, parentEnd), start, cut)
+      if (rank < 0 || cut === 0) continue
+      const before = above?.get(holder)
+      // Behind a hole nothing matches.
+      if (above !== undefined && before === undefined) continue
+      const chain = before?.goesOn === true ? before : newChain(device, rank, holder, edge)
+      if (chain !== before) chains.push(chain)
+      chain.parts.push({ start: records.get(edge + START), blocks: cut })
+      chain.goesOn = kids === 1
+      if (cut === length) whole.set(holder, chain)
     }
     for (const child of children.get(edge) ?? []) queue.push({ edge: child, above: whole })
   }
+  return chains.map(({ rank, parent, parts }) => chainEvent(pool, rank, parent, parts))
 }
 
-/** The whole path from the root: where the name of the parent alone would not say which place is meant. */
-function pathEvent(device: DeviceTier, rank: number, edge: number, cut: number): DumpEvent {
+/** Runs of blocks of one rank that continue one another, and of no other run of it. */
+interface Chain {
+  readonly rank: number
+  readonly parent: bigint | undefined
+  readonly parts: { readonly start: number; readonly blocks: number }[]
+  /** Whether the next run of the holder is the only one behind the last part. */
+  goesOn: boolean
+}
+
+/** A chain that begins at an edge; from the root where the name of the parent alone would not say which place is meant. */
+function newChain(device: DeviceTier, rank: number, holder: number, edge: number): Chain {
   const { records, pool } = device.tree
-  const parts: { start: number; blocks: number }[] = [{ start: records.get(edge + START), blocks: cut }]
-  for (let above = records.get(edge + PARENT); above !== ROOT; above = records.get(above + PARENT)) {
-    parts.unshift({ start: records.get(above + START), blocks: records.get(above + LENGTH) })
+  const above = records.get(edge + PARENT)
+  if (above === ROOT) return { rank, parent: undefined, parts: [], goesOn: false }
+  const end = records.get(above + START) + records.get(above + LENGTH) - 1
+  if (!device.names.isAmbiguous(holder, end))
+    return { rank, parent: nameAt(pool, end), parts: [], goesOn: false }
+  const parts: { start: number; blocks: number }[] = []
+  for (let part = above; part !== ROOT; part = records.get(part + PARENT)) {
+    parts.unshift({ start: records.get(part + START), blocks: records.get(part + LENGTH) })
   }
-  const events = parts.map(({ start, blocks }) => eventOf(pool, rank, DEVICE, undefined, start, blocks))
+  return { rank, parent: undefined, parts, goesOn: false }
+}
+
+function chainEvent(
+  pool: BlockPool,
+  rank: number,
+  parent: bigint | undefined,
+  parts: Chain['parts'],
+): DumpEvent {
+  const events = parts.map(({ start, blocks }) => eventOf(pool, rank, DEVICE, parent, start, blocks))
+  if (events.length === 1) return events[0]!
   return {
-    rank,
-    tier: DEVICE,
-    hasParent: false,
-    parent: 0n,
+    ...events[0]!,
     engine: joined(events.map(({ engine }) => engine)),
     local: joined(events.map(({ local }) => local)),
   }
@@ -152,14 +187,7 @@ function joined(parts: readonly HashWords[]): HashWords {
   return words
 }
 
-/** Position of the last block of an edge's parent. */
-function endOf(device: DeviceTier, edge: number): number {
-  const { records } = device.tree
-  const parent = records.get(edge + PARENT)
-  return records.get(parent + START) + records.get(parent + LENGTH) - 1
-}
-
-function* lowerEvents(registry: HolderRegistry, tier: number, blocks: LowerTier): Iterable<DumpEvent> {
+function* lowerEvents(registry: HolderRegistry, tier: number, blocks: LowerBlocks): Iterable<DumpEvent> {
   const { records, pool } = blocks
   const sweep = new EdgeSweep()
   for (let edge = sweep.next(pool, records); edge >= 0; edge = sweep.next(pool, records)) {
@@ -175,13 +203,14 @@ function* lowerEvents(registry: HolderRegistry, tier: number, blocks: LowerTier)
 }
 
 function* holdersOf(
-  tier: Pick<LowerTier, 'records' | 'holders'>,
+  tier: Pick<LowerBlocks, 'records' | 'holders'>,
   edge: number,
-): Iterable<{ holder: number; cut: number }> {
+): Iterable<{ holder: number; cut: number; kids: number }> {
   const first = tier.holders.first(edge)
   for (let index = 0; index < tier.records.get(edge + LISTED); index++) {
     const entry = first + index * ENTRY_WORDS
-    yield { holder: tier.records.get(entry), cut: tier.records.get(entry + CUT) }
+    const { records } = tier
+    yield { holder: records.get(entry), cut: records.get(entry + CUT), kids: records.get(entry + KIDS) }
   }
 }
 

@@ -1,5 +1,4 @@
-import { KvIndexError } from './errors.js'
-import { MAX_HOLDERS } from './pool/edge-holders.js'
+import { checkRank } from './check-rank.js'
 
 /**
  * Holders are numbers that the index gives to ranks and never to another rank while an edge may still name them: a rank that is
@@ -32,13 +31,7 @@ export class HolderRegistry {
   of(rank: number): number {
     const known = this.find(rank)
     if (known >= 0) return known
-    if (!Number.isInteger(rank) || rank < 0 || rank >= MAX_HOLDERS / 2) {
-      throw new KvIndexError(
-        'KV_INDEX_RANK_INVALID',
-        `rank ${rank} is no whole number from 0 to ${MAX_HOLDERS / 2 - 1}`,
-        { rank },
-      )
-    }
+    checkRank(rank)
     const holder = this.#free.pop() ?? this.#count++
     if (holder >= this.rankOf.length) {
       this.rankOf = longer(this.rankOf, new Int32Array(2 * holder).fill(-1))

@@ -1,9 +1,9 @@
 import type { HashWords } from './hash-words.js'
 import type { HolderRegistry } from './holder-registry.js'
-import type { LowerTier } from './lower-tier.js'
+import type { LowerBlocks } from './lower-blocks.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
 import { CUT, ENTRY_WORDS, LENGTH, LISTED, START } from './pool/edge-holders.js'
-import { Seats } from './seats.js'
+import type { Seats } from './seats.js'
 
 /** With this many times more holders on an edge than seats, each seat is looked up among them. */
 const SPARSE = 8
@@ -27,7 +27,7 @@ export class LowerWalk {
   }
 
   /** Moves the seats on; ranks that have a row but no match yet enter where they hold block 0. `Seats.settle` ends the tier. */
-  walk(tier: LowerTier, local: HashWords, count: number, seats: Seats, rowOfRank: Int32Array): void {
+  walk(tier: LowerBlocks, local: HashWords, count: number, seats: Seats, rowOfRank: Int32Array): void {
     seats.sort()
     const seated = seats.count
     for (let from = 0; from < seated;) {
@@ -40,7 +40,7 @@ export class LowerWalk {
   }
 
   /** Seats that stand at one block, by its name, go on to the blocks behind it. */
-  #enter(tier: LowerTier, local: HashWords, count: number, seats: Seats, from: number, to: number): void {
+  #enter(tier: LowerBlocks, local: HashWords, count: number, seats: Seats, from: number, to: number): void {
     const position = seats.position[from]!
     if (position >= count) return
     const low = seats.nameLow[from]!
@@ -60,7 +60,7 @@ export class LowerWalk {
   }
 
   /** Ranks without a match so far enter where they hold block 0. */
-  #enterAtRoot(tier: LowerTier, local: HashWords, seats: Seats, rowOfRank: Int32Array): void {
+  #enterAtRoot(tier: LowerBlocks, local: HashWords, seats: Seats, rowOfRank: Int32Array): void {
     const { rankOf } = this.#registry
     let edge = tier.head(false, 0, 0, local[0]! | 0, local[1]! | 0)
     for (; edge !== 0; edge = tier.nextHead(false, 0, 0, local[0]! | 0, local[1]! | 0)) {
@@ -76,7 +76,7 @@ export class LowerWalk {
     }
   }
 
-  #run(tier: LowerTier, local: HashWords, count: number, seats: Seats): void {
+  #run(tier: LowerBlocks, local: HashWords, count: number, seats: Seats): void {
     const walks = this.#walks
     while (walks.length > 0) {
       const to = walks.pop()!
@@ -93,7 +93,7 @@ export class LowerWalk {
 
   /** Along one edge: every seat moves on by what its holder has there; those that reach the end go on to what follows. */
   #pass(
-    tier: LowerTier,
+    tier: LowerBlocks,
     local: HashWords,
     count: number,
     seats: Seats,
@@ -124,7 +124,7 @@ export class LowerWalk {
   }
 
   /** Seats at one place go on along what follows its name. */
-  #goOn(tier: LowerTier, local: HashWords, count: number, seats: Seats, from: number, to: number): void {
+  #goOn(tier: LowerBlocks, local: HashWords, count: number, seats: Seats, from: number, to: number): void {
     const position = seats.position[from]!
     if (position >= count) return
     this.#planHeads(
@@ -142,7 +142,7 @@ export class LowerWalk {
 
   /** Plans a walk of the seats along every edge that follows a name: the seats themselves on one, copies on the others. */
   #planHeads(
-    tier: LowerTier,
+    tier: LowerBlocks,
     local: HashWords,
     low: number,
     high: number,
@@ -163,7 +163,7 @@ export class LowerWalk {
     }
   }
 
-  #matching(tier: LowerTier, position: number, limit: number, local: HashWords, base: number): number {
+  #matching(tier: LowerBlocks, position: number, limit: number, local: HashWords, base: number): number {
     const words = tier.pool.local[position >>> BLOCK_SHIFT]!
     const shift = 2 * (position & BLOCK_MASK) - 2 * base
     const end = 2 * (base + limit)
@@ -178,7 +178,7 @@ export class LowerWalk {
   }
 
   /** Lays the entries of an edge out by holder, unless looking up a few seats is cheaper. */
-  #readCuts(tier: LowerTier, edge: number, seats: number): void {
+  #readCuts(tier: LowerBlocks, edge: number, seats: number): void {
     this.#stamp = this.#stamp === 0xffff_ffff ? 1 : this.#stamp + 1
     const listed = tier.records.get(edge + LISTED)
     this.#isLaidOut = listed <= seats * SPARSE
@@ -195,7 +195,7 @@ export class LowerWalk {
     }
   }
 
-  #cutOf(tier: LowerTier, edge: number, holder: number): number {
+  #cutOf(tier: LowerBlocks, edge: number, holder: number): number {
     if (this.#isLaidOut) return this.#stamps[holder] === this.#stamp ? this.#cuts[holder]! : 0
     const entry = tier.holders.find(edge, holder)
     return entry < 0 ? 0 : tier.records.get(entry + CUT)

@@ -72,14 +72,14 @@ export class PrefixIndex implements BlockIndex {
       throw new KvIndexError(
         'KV_INDEX_BLOCK_SIZE_INVALID',
         `blockSize ${String(blockSize)} is no whole number above 0`,
-        { blockSize },
+        { value: blockSize },
       )
     }
     if (!Number.isInteger(maxBlocks) || maxBlocks <= 0 || maxBlocks > 2 ** 30) {
       throw new KvIndexError(
         'KV_INDEX_OPTION_INVALID',
         `maxBlocks ${String(maxBlocks)} is no whole number from 1 to ${2 ** 30}`,
-        { option: 'maxBlocks', value: maxBlocks },
+        { option: 'maxBlocks', value: maxBlocks, accepted: 'a whole number from 1 to 2^30' },
       )
     }
     this.blockSize = blockSize
@@ -200,9 +200,9 @@ export class PrefixIndex implements BlockIndex {
 
   stats(): PrefixIndexStats {
     const { tree, names } = this.#device
-    const tiers = [tree, ...this.#lower.filter((tier) => tier !== undefined)]
+    const tiers = [tree, ...this.#lower.flatMap((tier) => tier?.blocks ?? [])]
     const slots = names.capacity + tree.childEntries
-    const lowerSlots = this.#lower.reduce((sum, tier) => sum + (tier?.tableEntries ?? 0), 0)
+    const lowerSlots = this.#lower.reduce((sum, tier) => sum + (tier?.blocks.tableEntries ?? 0), 0)
     const sumOf = (size: (tier: (typeof tiers)[number]) => number) =>
       tiers.reduce((sum, tier) => sum + size(tier), 0)
     return {
@@ -212,7 +212,7 @@ export class PrefixIndex implements BlockIndex {
         disk: this.#lower[2]?.heldBlocks ?? 0,
         external: this.#lower[3]?.heldBlocks ?? 0,
       },
-      liveBlocks: names.size + this.#lower.reduce((sum, tier) => sum + (tier?.liveBlocks ?? 0), 0),
+      liveBlocks: names.size + this.#lower.reduce((sum, tier) => sum + (tier?.blocks.liveBlocks ?? 0), 0),
       allocatedBlocks: sumOf(({ pool }) => pool.capacity),
       edges: sumOf(({ edges }) => edges),
       ranks: this.#registry.ranks,
@@ -231,7 +231,7 @@ export class PrefixIndex implements BlockIndex {
   #hasLower(): boolean {
     for (let tier = DEVICE + 1; tier < TIERS.length; tier++) {
       const lower = this.#lower[tier]
-      if (lower !== undefined && lower.edges > 0) return true
+      if (lower !== undefined && lower.blocks.edges > 0) return true
     }
     return false
   }
@@ -253,8 +253,8 @@ export class PrefixIndex implements BlockIndex {
     }
     for (let tier = DEVICE + 1; tier < TIERS.length; tier++) {
       const lower = this.#lower[tier]
-      if (lower === undefined || lower.edges === 0) continue
-      this.#walk.walk(lower, local, count, seats, target.rowOfRank)
+      if (lower === undefined || lower.blocks.edges === 0) continue
+      this.#walk.walk(lower.blocks, local, count, seats, target.rowOfRank)
       seats.settle(columnOf(target, tier), target)
     }
   }

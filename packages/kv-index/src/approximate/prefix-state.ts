@@ -1,6 +1,6 @@
 import type { BlockIndex, OverlapTarget } from '../block-index.js'
+import { checkRank } from '../check-rank.js'
 import type { HashWords } from '../hash-words.js'
-import { checkRank } from './check-rank.js'
 import type { LifetimeOptions } from './lifetime-options.js'
 import { LifetimeRetention } from './lifetime-retention.js'
 import { LruRetention } from './lru-retention.js'

@@ -5,6 +5,7 @@ const CLASSES = CHUNK_BITS + 1
 /** With more than this share of the pool free, a shorter run is given out before the pool grows. */
 const SPARE = 1 / 8
 const TRIES = 4
+const NO_WORDS = new Int32Array(0)
 
 /** Chunk of a block's position. */
 export const BLOCK_SHIFT = CHUNK_BITS
@@ -30,6 +31,9 @@ export class BlockPool {
   freeBlocks = 0
   readonly #heads = new Int32Array(CLASSES)
   #classes = 0
+  // A chunk kept although all of it is free, -1 = none; and chunks that were given back, whose positions may be used again.
+  #spare = -1
+  readonly #returned: number[] = []
 
   constructor() {
     this.release(0, SMALLEST_BLOCKS)
@@ -83,7 +87,8 @@ export class BlockPool {
       size += behind
       this.#unlink(position + blocks, behind)
     }
-    this.#link(first, size)
+    if (size === CHUNK_BLOCKS && chunk > 0) this.#freeChunk(chunk)
+    else this.#link(first, size)
   }
 
   /** Makes an edge the owner of a run of blocks. */
@@ -92,6 +97,24 @@ export class BlockPool {
     const owner = this.owner[position >>> CHUNK_BITS]!
     if (blocks < 16) for (let block = offset; block < offset + blocks; block++) owner[block] = edge
     else owner.fill(edge, offset, offset + blocks)
+  }
+
+  /** All of a chunk is free: one such chunk is kept, so that a load that goes up and down a little allocates nothing. */
+  #freeChunk(chunk: number): void {
+    const spare = this.#spare
+    const isSpareFree =
+      spare > 0 && spare !== chunk && this.engine[spare]![0] === CHUNK_BLOCKS && this.owner[spare]![0] === 0
+    if (!isSpareFree) {
+      this.#spare = chunk
+      this.#link(chunk * CHUNK_BLOCKS, CHUNK_BLOCKS)
+      return
+    }
+    this.local[chunk] = NO_WORDS
+    this.engine[chunk] = NO_WORDS
+    this.owner[chunk] = NO_WORDS
+    this.#returned.push(chunk)
+    this.capacity -= CHUNK_BLOCKS
+    this.freeBlocks -= CHUNK_BLOCKS
   }
 
   #fitting(blocks: number): number {
@@ -152,11 +175,13 @@ export class BlockPool {
   #grow(blocks: number): void {
     const only = this.owner[0]!.length
     if (only >= CHUNK_BLOCKS) {
-      this.local.push(new Int32Array(2 * CHUNK_BLOCKS))
-      this.engine.push(new Int32Array(2 * CHUNK_BLOCKS))
-      this.owner.push(new Int32Array(CHUNK_BLOCKS))
+      const chunk = this.#returned.pop() ?? this.owner.length
+      this.local[chunk] = new Int32Array(2 * CHUNK_BLOCKS)
+      this.engine[chunk] = new Int32Array(2 * CHUNK_BLOCKS)
+      this.owner[chunk] = new Int32Array(CHUNK_BLOCKS)
       this.capacity += CHUNK_BLOCKS
-      this.release((this.owner.length - 1) * CHUNK_BLOCKS, CHUNK_BLOCKS)
+      this.freeBlocks += CHUNK_BLOCKS
+      this.#link(chunk * CHUNK_BLOCKS, CHUNK_BLOCKS)
       return
     }
     const length = Math.min(CHUNK_BLOCKS, Math.max(2 * only, only + blocks))

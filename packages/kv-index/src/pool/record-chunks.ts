@@ -55,6 +55,14 @@ export class RecordChunks {
     return address
   }
 
+  /** Forgets every record but those in the first `words` words, which were allocated first, and gives the chunks back. */
+  reset(words: number): void {
+    this.chunks.length = 1
+    this.chunks[0] = this.chunks[0]!.slice(0, SMALLEST_WORDS)
+    this.#end = words
+    this.#freed.clear()
+  }
+
   release(address: number, words: number): void {
     this.chunks[address >>> CHUNK_BITS]![address & RECORD_MASK] = this.#freed.get(words) ?? 0
     this.#freed.set(words, address + 1)

@@ -1,7 +1,8 @@
-import { KvIndexError } from '../errors.js'
-import { MAX_HOLDERS } from '../pool/edge-holders.js'
+import { KvIndexError } from './errors.js'
+import { MAX_HOLDERS } from './pool/edge-holders.js'
 
-const RANK_LIMIT = MAX_HOLDERS / 2
+/** One more than the largest rank. */
+export const RANK_LIMIT = MAX_HOLDERS / 2
 
 /** The ranks that an index takes, asked before anything is noted down about one. Error: `KV_INDEX_RANK_INVALID`. */
 export function checkRank(rank: number): void {
