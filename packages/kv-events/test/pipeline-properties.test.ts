@@ -1,7 +1,6 @@
-import { hashOf, hashesOf, type HashWords, TIERS } from '@router/kv-index'
+import { hashOf, hashesOf, type HashWords, TIERS, PrefixIndex } from '@router/kv-index'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { NaiveIndex } from '../../kv-index/test/support/naive-index.js'
 import { SourceMemory } from '../src/convert/source-memory.js'
 import { BatchReader } from '../src/decode/batch-reader.js'
 import type { BatchContext, EventSink } from '../src/normalised.js'
@@ -15,7 +14,7 @@ const LARGEST = 12
 
 /** The same events one by one, with a count per block, and no bound on anything. */
 class PlainModel implements EventSink {
-  readonly index = new NaiveIndex({ blockSize: 4 })
+  readonly index = new PrefixIndex({ blockSize: 4 })
   readonly memory = new SourceMemory()
   readonly ids = new Map<number, number>()
   readonly #counts = new Map<string, number>()

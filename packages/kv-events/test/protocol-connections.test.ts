@@ -101,6 +101,15 @@ describe('a replay socket that fails', () => {
 })
 
 describe('after an outage', () => {
+  it('what was asked before is asked again, however long it took', () => {
+    const one = startedAt(5, withReplay)
+    one.live(7).machine.connectionLost(one.nowMs)
+    one.machine.suspect()
+    expect(one.later(60_000).connect().live(8).take()).toEqual(['request 6', 'same', 'request 6'])
+    expect(one.reply(6, 7).terminator().take()).toEqual(['6', '7', '8'])
+    expect(one.machine).toMatchObject({ state: 'live', counters: { replays: { timeout: 0 } } })
+  })
+
   it('a sequence that goes on proves the same process', () => {
     const one = startedAt(5, withReplay)
     one.machine.connectionLost(one.nowMs)

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import document from '../../vectors/data/kv-events.json' with { type: 'json' }
 import { numbered, SocketWorker } from './support/socket-worker.js'
 import { pause, TestEngine, until } from './support/test-engine.js'
 
@@ -23,7 +22,16 @@ interface Scenario {
   readonly incarnation: number
 }
 
-const scenarios = document.sequence_scenarios as unknown as readonly Scenario[]
+interface Recorded {
+  readonly payloads: readonly { readonly id: string; readonly payload_hex: string }[]
+  readonly sequence_scenarios: readonly Scenario[]
+}
+
+const [text = ''] = Object.values(
+  import.meta.glob(['../../vectors/data/kv-events.json'], { query: '?raw', import: 'default', eager: true }),
+)
+const document = JSON.parse(text) as Recorded
+const scenarios = document.sequence_scenarios
 const payloads = new Map(document.payloads.map(({ id, payload_hex: hex }) => [id, Buffer.from(hex, 'hex')]))
 
 /** What happens to the index, one entry a batch: `drop`, or the sequence. */
