@@ -13,7 +13,7 @@ export function numbered(sequence: number, rank?: number): Uint8Array {
 }
 
 /** An index that notes what happens to it: sequences of `numbered` batches, and `drop` for a rank that goes. */
-export class LoggedIndex extends PrefixIndex {
+class LoggedIndex extends PrefixIndex {
   readonly log: string[] = []
 
   override store(rank: number, tier: number, run: BlockRun): ReturnType<PrefixIndex['store']> {
