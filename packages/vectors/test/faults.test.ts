@@ -41,20 +41,17 @@ describe('where a file lies and what it is called', { timeout: 60_000 }, () => {
     },
   )
 
-  test.each([
-    'chwbl.jsonl',
-    'rust-index.jsonl',
-    'rust-queue.jsonl',
-    'thunderagent.jsonl',
-    'drr.json',
-  ])('%s waits under another name too', (name) => {
-    const { passed, failed, notCovered } = run(`renamed-${name}`, carried(name))
-    expect({ passed, failed, about: notCovered[0]?.about }).toEqual({
-      passed: 0,
-      failed: 0,
-      about: name.replace(/\.jsonl?$/, ''),
-    })
-  })
+  test.each(['chwbl.jsonl', 'rust-index.jsonl', 'rust-queue.jsonl', 'thunderagent.jsonl', 'drr.json'])(
+    '%s waits under another name too',
+    (name) => {
+      const { passed, failed, notCovered } = run(`renamed-${name}`, carried(name))
+      expect({ passed, failed, about: notCovered[0]?.about }).toEqual({
+        passed: 0,
+        failed: 0,
+        about: name.replace(/\.jsonl?$/, ''),
+      })
+    },
+  )
 
   test('a document is recognised under another name, also gzipped and on one line', () => {
     const text = carried('hashing.json')
