@@ -17,6 +17,7 @@ import { LoadLedger } from '../load/load-ledger.js'
 import type { SelectionRequest, SelectionResult } from '../request.js'
 import type { Partition } from '../router-core.js'
 import type { WorkerRecord } from '../worker-record.js'
+import { EventIndex } from './event-index.js'
 import { LiveBookings } from './live-bookings.js'
 import { OverlapColumns } from './overlap-columns.js'
 import type { PromptRequest, ReservedRequest } from './prompt-request.js'
@@ -51,6 +52,8 @@ export class PartitionRouter {
   readonly blockSize: number
   readonly ledger: LoadLedger
   readonly prefix: PrefixState
+  /** The exact index, for whoever applies engine events; ranks are slots of the table (`slotOf`). */
+  readonly index: BlockIndex
   readonly #config: ResolvedConfig
   readonly #nowMs: () => number
   readonly #overlaps: OverlapColumns
@@ -92,16 +95,12 @@ export class PartitionRouter {
     })
     const weights = { host: routerDefaults.host_cache_hit_weight, disk: routerDefaults.disk_cache_hit_weight }
     this.#overlaps = new OverlapColumns(table, blockSize, weights)
+    this.index = new EventIndex(this.prefix.index, this.#overlaps)
     this.#hashes = new RequestHashes(config, tracksBlocks, hasher, new WyRand(entropy()))
     this.#bookings = new LiveBookings(blockSize, config.tracksOutputBlocks, this.prefix.lru !== undefined)
     this.#stopListening = table.onSlots((dropped) => {
       for (const slot of dropped) this.prefix.removeRank(slot)
     })
-  }
-
-  /** The exact index, for whoever applies engine events; ranks are slots of the table. `setCacheKnown` tells of the first event. */
-  get index(): BlockIndex {
-    return this.prefix.index
   }
 
   /** Adds a worker or replaces its record; ranks that stay keep what is known of them. Error: `ROUTER_BAD_REQUEST`. */
@@ -140,23 +139,17 @@ export class PartitionRouter {
 
   /** A rank's engine stored blocks. Error: `ROUTER_NOT_FOUND`; refusals are the outcome. */
   stored(workerId: bigint, dpRank: number, run: BlockRun, tier: number = DEVICE): StoreOutcome {
-    const slot = this.slotOf(workerId, dpRank)
-    this.#overlaps.setKnown(slot, true)
-    return this.index.store(slot, tier, run)
+    return this.index.store(this.slotOf(workerId, dpRank), tier, run)
   }
 
   /** A rank's engine dropped blocks. Error: `ROUTER_NOT_FOUND`. */
   removed(workerId: bigint, dpRank: number, engine: HashWords, tier: number = DEVICE): RemoveOutcome {
-    const slot = this.slotOf(workerId, dpRank)
-    this.#overlaps.setKnown(slot, true)
-    return this.index.remove(slot, tier, engine, 0, engine.length >> 1)
+    return this.index.remove(this.slotOf(workerId, dpRank), tier, engine, 0, engine.length >> 1)
   }
 
   /** A rank's engine dropped everything. Error: `ROUTER_NOT_FOUND`. */
   cleared(workerId: bigint, dpRank: number): void {
-    const slot = this.slotOf(workerId, dpRank)
-    this.#overlaps.setKnown(slot, true)
-    this.index.removeRank(slot)
+    this.index.removeRank(this.slotOf(workerId, dpRank))
   }
 
   /** Whether what a rank holds is known, as its event source says. Error: `ROUTER_NOT_FOUND`. */

@@ -1,4 +1,10 @@
-import { type BlockHasher, BlockHashes, type HashWords, type PromptBlocks, TrackingHashes } from '@router/kv-index'
+import {
+  type BlockHasher,
+  BlockHashes,
+  type HashWords,
+  type PromptBlocks,
+  TrackingHashes,
+} from '@router/kv-index'
 import type { PrefixHashes, WyRand } from '@router/sdk'
 import type { PromptRequest } from './prompt-request.js'
 import type { ResolvedConfig } from './router-config.js'

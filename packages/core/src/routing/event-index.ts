@@ -1,0 +1,53 @@
+import type {
+  BlockIndex,
+  BlockRun,
+  HashWords,
+  OverlapTarget,
+  RemoveOutcome,
+  StoreOutcome,
+} from '@router/kv-index'
+import type { OverlapColumns } from './overlap-columns.js'
+
+/** The exact index as those see it who apply engine events: what they tell of a rank makes its cache state known. */
+export class EventIndex implements BlockIndex {
+  readonly blockSize: number
+  readonly #index: BlockIndex
+  readonly #overlaps: OverlapColumns
+
+  constructor(index: BlockIndex, overlaps: OverlapColumns) {
+    this.blockSize = index.blockSize
+    this.#index = index
+    this.#overlaps = overlaps
+  }
+
+  get currentSize(): number {
+    return this.#index.currentSize
+  }
+
+  sizeOf(rank: number): number {
+    return this.#index.sizeOf(rank)
+  }
+
+  store(rank: number, tier: number, run: BlockRun): StoreOutcome {
+    this.#overlaps.setKnown(rank, true)
+    return this.#index.store(rank, tier, run)
+  }
+
+  remove(rank: number, tier: number, engine: HashWords, start: number, count: number): RemoveOutcome {
+    this.#overlaps.setKnown(rank, true)
+    return this.#index.remove(rank, tier, engine, start, count)
+  }
+
+  removeRank(rank: number): void {
+    this.#overlaps.setKnown(rank, true)
+    this.#index.removeRank(rank)
+  }
+
+  holds(rank: number, tier: number, engineLow: number, engineHigh: number): boolean {
+    return this.#index.holds(rank, tier, engineLow, engineHigh)
+  }
+
+  lookup(local: HashWords, count: number, target: OverlapTarget): void {
+    this.#index.lookup(local, count, target)
+  }
+}
