@@ -1,7 +1,7 @@
 import { type PartitionRouter, type ReservedRequest, createRouterCore } from '@router/core'
 import { BlockHasher, BlockHashes } from '@router/kv-index'
 import { defaultPolicy } from '@router/policy-default'
-import { PolicyCatalog } from '@router/sdk'
+import { PolicyCatalog, WyRand } from '@router/sdk'
 import type { FigureRow, Reach, Timed } from '../harness/figure.js'
 
 const blockSize = 16
@@ -51,9 +51,13 @@ function fleetOf(workers: number, isSystemPromptEverywhere: boolean): Fleet {
   for (let worker = 1; isSystemPromptEverywhere && worker <= workers; worker++) {
     store(worker, prompts[0]!.subarray(0, systemTokens))
   }
-  // Some load, so that projections have something to add to.
-  for (let request = 0; request < 2 * workers; request++) {
-    router.reserve({ tokens: prompts[request % promptCount]!, requestId: `before-${request}` })
+  // Load that differs from rank to rank, as in a fleet that works.
+  const random = new WyRand(1n)
+  for (let request = 0; request < 8 * workers; request++) {
+    const pinnedWorker = { workerId: BigInt(1 + random.below(workers)), dpRank: 0 }
+    const requestId = `before-${request}`
+    router.reserve({ tokens: prompts[random.below(promptCount)]!, requestId, pinnedWorker })
+    if (random.below(3) > 0) router.markPrefillCompleted(requestId)
   }
   return { router, requests: prompts.map((tokens, prompt) => ({ tokens, requestId: `request-${prompt}` })) }
 }

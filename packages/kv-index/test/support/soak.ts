@@ -35,6 +35,8 @@ const mostPerLive = 1.5
 /** Blocks by which a tier grows: one such piece more is allowed below `many` blocks, where it weighs. */
 const chunk = 65_536
 const many = 8 * chunk
+/** What an empty tier keeps for the next load: its first piece, one spare one, and tables at their smallest. */
+const bytesKept = 2 * chunk * 20 + 2 ** 18
 /** Once the load is steady a gauge may go so much higher than before: some grow by doubling. */
 const mostGrowth = 2.2
 const smallest = 256
@@ -43,6 +45,7 @@ class Watch {
   readonly #index: AccountedIndex
   readonly #tiers: number
   readonly #allocatedBefore: number
+  readonly #bytesBefore: number
   readonly #early: Record<string, number> = {}
   readonly largest: Record<string, number> = {}
   readonly faults: string[] = []
@@ -50,7 +53,9 @@ class Watch {
   constructor(index: AccountedIndex, tiers: number) {
     this.#index = index
     this.#tiers = tiers
-    this.#allocatedBefore = index.gauges()['allocatedBlocks'] ?? Number.NaN
+    const { allocatedBlocks = Number.NaN, bytes = Number.NaN } = index.gauges()
+    this.#allocatedBefore = allocatedBlocks
+    this.#bytesBefore = bytes
   }
 
   /** @param isSteady whether the load has been the same for as long as it took to get there */
@@ -79,6 +84,10 @@ class Watch {
     for (const name of ['liveBlocks', 'edges']) {
       if (atEnd[name] !== 0) this.#fault(`gauge ${name} is ${atEnd[name]} when everything is gone`)
     }
+    const { bytes = Number.NaN } = atEnd
+    const kept = this.#tiers * bytesKept
+    if (!(bytes <= this.#bytesBefore + kept))
+      this.#fault(`${bytes} bytes are left of ${this.#bytesBefore} at the start, more than ${kept} on top`)
     return { operations, largest: this.largest, atEnd, faults: this.faults }
   }
 
