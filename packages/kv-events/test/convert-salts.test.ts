@@ -135,6 +135,17 @@ describe('E8: salt stops at an ambiguous block', () => {
     expect(salts(source, [cleared, store(7, 1)])).toEqual(['-'])
   })
 
+  test('a clear ends it also for a rank whose groups are known', () => {
+    const source = new Source(reader)
+    salts(source, [
+      store(9, undefined, { group: 1, kind: 'full_attention' }),
+      salted(1, 't'),
+      store(1),
+      cleared,
+    ])
+    expect(salts(source, [store(2, 1)])).toEqual(['-'])
+  })
+
   test('the same salt twice is not ambiguous, nor is none twice', () => {
     const source = new Source(reader)
     salts(source, [salted(1, 't'), salted(1, 't'), store(2), store(2)])

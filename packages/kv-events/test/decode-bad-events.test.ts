@@ -87,7 +87,20 @@ describe('a required field', () => {
     ['block_hashes', [null, 5, 'x', map({}), new Uint8Array(8), true]],
     [
       'token_ids',
-      [null, 5, 'x', [-1], [2 ** 32], [new Float(1)], ['x'], [null], [1, [1, 2]], [[1, 2], 1], [[1]]],
+      [
+        null,
+        5,
+        'x',
+        [-1],
+        [2 ** 32],
+        [new Float(1)],
+        ['x'],
+        [null],
+        [1, [1, 2]],
+        [[1, 2], 1],
+        [[1]],
+        [[1, 2, 3]],
+      ],
     ],
     ['block_size', [null, -1, 2 ** 32, new Float(4), '4', [4]]],
   ])('%s of no usable type', (field, values) => {

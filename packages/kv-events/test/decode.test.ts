@@ -92,6 +92,9 @@ describe('E1: array and map forms give equal events', () => {
   test('the key of the salt wins over the extra keys', () => {
     const both = storedMap({ salt: 'own', extraKeys: saltKeys('other') })
     expect(eventsOf(batch([both]))).toMatchObject([{ salt: 'own' }])
+    const like = 'dynamo-cache-salt:a'
+    const named = stored({ lora: like, extraKeys: [[like, 'dynamo-cache-salt:t', like]] })
+    expect(eventsOf(batch([named]))).toMatchObject([{ salt: 't' }])
     const inFirst: Value = [[objectKey(3), 'dynamo-cache-salt:', 'dynamo-cache-salt:t'], saltKeys('u')]
     expect(eventsOf(batch([stored({ extraKeys: inFirst })]))).toMatchObject([{ salt: 't' }])
   })
@@ -138,12 +141,24 @@ describe('tails of array events', () => {
     ['a group alone', [7], 'unlearned_group_idx'],
     ['the sixth is not looked at', [null, null, null, null, null, 'kvcr'], undefined],
     ['a sixth list is not looked at', [0, 'full_attention', null, 'LOCAL', null, []], undefined],
+    ['nor a sixth integer, told by type', [true, null, null, null, null, 7], undefined],
     ['owner', [null, null, null, null, 'kvcr'], 'unsupported_ownership'],
     ['owner who is empty', [null, '', null, '', ''], undefined],
   ])('%s', (_, values, reason) => {
     expect(tail(...values)).toMatchObject(reason === undefined ? [{ type: 'stored' }] : dropped(reason))
   })
 })
+
+test('names are told apart however many there are', () => {
+  for (let index = 0; index < 3000; index++) {
+    const lora = String(100_000 + ((index * 7919) % 100_000))
+    const [event] = eventsOf(batch([stored({ lora })]))!
+    const [expected] = eventsOf(batch([storedMap({ lora })]))!
+    if (JSON.stringify(event, asText) !== JSON.stringify(expected, asText)) expect.fail(lora)
+  }
+})
+
+const asText = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
 
 describe('payloads that are no batch change nothing', () => {
   const whole = batch([stored({ hashes: [11, 12], tokens: [1, 2, 3, 4, 5, 6, 7, 8] }), removed([5])], 1)
