@@ -1,3 +1,4 @@
+import type { HashWords } from '@router/kv-index'
 import { RouterError } from '@router/sdk'
 import type { Booking } from './booking.js'
 
@@ -5,7 +6,7 @@ import type { Booking } from './booking.js'
 export function checkBooking(booking: Booking): void {
   const { requestId, prefillTokens = 0, prefillDurationMs = 0, expectedOutputTokens = 0 } = booking
   if (typeof requestId !== 'string') throw bad('requestId', requestId, 'a string')
-  checkHashes(booking)
+  checkHashes(booking.hashes, booking.hashCount)
   checkCount('prefillTokens', prefillTokens)
   checkCount('expectedOutputTokens', expectedOutputTokens)
   if (!(prefillDurationMs >= 0 && prefillDurationMs < Infinity))
@@ -13,7 +14,7 @@ export function checkBooking(booking: Booking): void {
 }
 
 /** How many hashes count. Error: `ROUTER_BAD_REQUEST`. */
-export function checkHashes({ hashes, hashCount }: Pick<Booking, 'hashes' | 'hashCount'>): number {
+export function checkHashes(hashes: HashWords | undefined, hashCount: number | undefined): number {
   const present = hashes === undefined ? 0 : hashes.length >> 1
   if (hashCount === undefined) return present
   if (Number.isInteger(hashCount) && hashCount >= 0 && hashCount <= present) return hashCount

@@ -234,7 +234,7 @@ export class LoadLedger {
    * before each selection. Errors: `ROUTER_BAD_REQUEST`. Allocates nothing warm.
    */
   project(hashes?: HashWords, hashCount?: number): void {
-    const count = checkHashes({ hashes, hashCount })
+    const count = checkHashes(hashes, hashCount)
     const tracked = this.#tracksBlocks ? count : 0
     this.#columns.write(hashes, tracked, this.#clock.read())
   }
