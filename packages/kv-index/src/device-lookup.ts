@@ -4,6 +4,7 @@ import type { HashWords } from './hash-words.js'
 import type { HolderRegistry } from './holder-registry.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
 import {
+  CHILD,
   CHILDREN,
   CUT,
   ENTRY_WORDS,
@@ -69,8 +70,13 @@ export class DeviceLookup {
       if (matched === length && behind < count && words[at + CHILDREN] !== 0) {
         low = local[2 * behind]! | 0
         high = local[2 * behind + 1]! | 0
-        next = tree.child(edge, low, high)
-        if (next !== 0 && tree.twins > 0) this.#keepTwins(edge, low, high, behind)
+        if (tree.twins > 0) {
+          next = tree.child(edge, low, high)
+          if (next !== 0) this.#keepTwins(edge, low, high, behind)
+        } else {
+          next = words[at + CHILD]!
+          if (next === 0 || !tree.startsWith(next, low, high)) next = tree.tabledChild(edge, low, high)
+        }
       }
       const held = words[at + HELD]!
       const orphans = words[at + ORPHANS]!

@@ -58,19 +58,34 @@ export class DeviceTree {
   /** First child whose first block has this local hash, 0 = none. `nextTwin` gives further ones. */
   child(edge: number, low: number, high: number): number {
     const child = this.records.get(edge + CHILD)
-    this.#isAtChild = child !== 0 && this.#startsWith(child, low, high)
-    return this.#isAtChild ? child : this.#tabled(edge, low, high)
+    this.#isAtChild = child !== 0 && this.startsWith(child, low, high)
+    return this.#isAtChild ? child : this.tabledChild(edge, low, high)
   }
 
   /** The child after the one that `child` or `nextTwin` gave, 0 = none: another engine hash for the same content. */
   nextTwin(edge: number, low: number, high: number): number {
     if (this.#isAtChild) {
       this.#isAtChild = false
-      return this.#tabled(edge, low, high)
+      return this.tabledChild(edge, low, high)
     }
-    if (this.records.get(edge + CHILDREN) === 0) return 0
+    if (!hasTabled(this.records.get(edge + CHILD), this.records.get(edge + CHILDREN))) return 0
     const fingerprint = fingerprintOf(low, high, edge)
     return this.#verified(edge, low, high, fingerprint, this.#children.next(fingerprint))
+  }
+
+  /** First child of the table with this content, 0 = none. */
+  tabledChild(edge: number, low: number, high: number): number {
+    if (!hasTabled(this.records.get(edge + CHILD), this.records.get(edge + CHILDREN))) return 0
+    const fingerprint = fingerprintOf(low, high, edge)
+    return this.#verified(edge, low, high, fingerprint, this.#children.seek(fingerprint))
+  }
+
+  /** Whether the first block of an edge has this content. */
+  startsWith(edge: number, low: number, high: number): boolean {
+    const start = this.records.get(edge + START)
+    const words = this.pool.local[start >>> BLOCK_SHIFT]!
+    const at = 2 * (start & BLOCK_MASK)
+    return words[at] === low && words[at + 1] === high
   }
 
   /** Whether an edge is the only child of its parent. */
@@ -297,23 +312,9 @@ export class DeviceTree {
     return fingerprintOf(words[at]!, words[at + 1]!, parent)
   }
 
-  #startsWith(edge: number, low: number, high: number): boolean {
-    const start = this.records.get(edge + START)
-    const words = this.pool.local[start >>> BLOCK_SHIFT]!
-    const at = 2 * (start & BLOCK_MASK)
-    return words[at] === low && words[at + 1] === high
-  }
-
-  /** First child of the table with this content, 0 = none. */
-  #tabled(edge: number, low: number, high: number): number {
-    if (this.records.get(edge + CHILDREN) < 1) return 0
-    const fingerprint = fingerprintOf(low, high, edge)
-    return this.#verified(edge, low, high, fingerprint, this.#children.seek(fingerprint))
-  }
-
   #verified(parent: number, low: number, high: number, fingerprint: number, found: number): number {
     let edge = found
-    while (edge > 0 && !(this.records.get(edge + PARENT) === parent && this.#startsWith(edge, low, high))) {
+    while (edge > 0 && !(this.records.get(edge + PARENT) === parent && this.startsWith(edge, low, high))) {
       edge = this.#children.next(fingerprint)
     }
     return edge > 0 ? edge : 0
