@@ -5,7 +5,7 @@ import { BlockRegistry } from '../src/load/block-registry.js'
 import { BookingStore } from '../src/load/booking-store.js'
 import type { LoadState } from '../src/load/load-columns.js'
 import { PrefillQueues } from '../src/load/prefill-queues.js'
-import { hashesOfPath } from './support/ledgers.js'
+import { hashesOfPath, ledgerHost } from './support/ledgers.js'
 
 interface Books extends LoadState {
   readonly table: WorkerTable
@@ -80,5 +80,17 @@ describe('the audit', () => {
     const kept = books()
     kept.bookings.requests[1] = -1
     expect(audit(kept)).toEqual([{ what: 'bookings', slot: 1, expected: 1, actual: -1 }])
+  })
+
+  it('finds exactly 0 after the last free, whatever fractions there were', () => {
+    const { ledger, add } = ledgerHost()
+    for (const [at, fraction] of [0.1, 0.7, 1 / 3, 0.9].entries()) {
+      add(`${at}`, { path: [1, 2, at, 7], prefillTokens: 3, prefillDurationMs: 0.1 * (at + 1) })
+      for (let block = 0; block < 5; block++) ledger.addOutputBlock(`${at}`, fraction)
+    }
+    for (const at of [2, 0, 3, 1]) {
+      ledger.free(`${at}`)
+      expect(ledger.audit()).toEqual([])
+    }
   })
 })

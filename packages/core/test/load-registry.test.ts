@@ -119,7 +119,8 @@ describe('the pool of runs', () => {
     const pool = new RunPool()
     const run = hashesOfPath(numbers(maximumRun))
     pool.store(run, 0, 1)
-    for (let taken = 0; taken < 16; taken++) pool.store(run, 0, maximumRun)
+    // The first chunk is too short for the last of 16; then the second one is full too.
+    for (let taken = 0; taken < 31; taken++) pool.store(run, 0, maximumRun)
     const { capacity } = pool
     expect(capacity).toBe(2 * 65_536)
     for (const blocks of [2048, 1024, 512, 4, 2]) pool.store(run, 0, blocks)

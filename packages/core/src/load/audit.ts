@@ -81,25 +81,22 @@ export function auditLedger(
   for (const [slot, counts] of ranks.entries()) {
     check('bookings', counts.requests, bookings.requests[slot]!, slot)
     check('listed bookings', counts.requests, chain(bookings.first[slot]!, bookings.next), slot)
+    const { outputWeight, promptWeight, durationMs } = counts
+    // Exactly 0 once nothing is left.
+    const slack = (sum: number): number => (counts.requests === 0 ? 0 : sumTolerance * (1 + sum))
     check(
       'weight of output blocks',
-      counts.outputWeight,
+      outputWeight,
       bookings.outputWeightOfRank[slot]!,
       slot,
-      sumTolerance,
+      slack(outputWeight),
     )
-    check('weight of prompt blocks', counts.promptWeight, registry.weight[slot]!, slot, sumTolerance)
+    check('weight of prompt blocks', promptWeight, registry.weight[slot]!, slot, slack(promptWeight))
     check('tracked prefills', counts.prefills, prefills.count[slot]!, slot)
     check('listed prefills', counts.prefills, chain(prefills.anchor[slot]!, prefills.younger), slot)
     check('prefills without a model', counts.unmodelled, prefills.unmodelled[slot]!, slot)
     check('prefill tokens', counts.tokens, prefills.tokenSum[slot]!, slot)
-    check(
-      'prefill duration',
-      counts.durationMs,
-      prefills.durationSumMs[slot]!,
-      slot,
-      sumTolerance * (1 + counts.durationMs),
-    )
+    check('prefill duration', durationMs, prefills.durationSumMs[slot]!, slot, slack(durationMs))
     if ((table.rowOfSlot[slot] ?? -1) < 0) check('bookings of a rank that left', 0, counts.requests, slot)
   }
   return violations
