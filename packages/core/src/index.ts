@@ -30,10 +30,11 @@ export {
   type RouterCoreOptions,
   createRouterCore,
 } from './router-core.js'
-export { PartitionRouter, type PartitionServices, type RoutedWorker } from './routing/partition-router.js'
+export { PartitionRouter, type PartitionServices } from './routing/partition-router.js'
 export type { HashedPrompt, PromptRequest, ReservedRequest, TokenPrompt } from './routing/prompt-request.js'
 export type { PrefillModel, RouterCoreConfig } from './routing/router-config.js'
 export type { PartitionSnapshot, RankSnapshot } from './routing/snapshot.js'
+export type { RoutedWorker } from './routing/worker-sources.js'
 export { copyResult } from './selection-result.js'
 export { Selector, type SelectorOptions, createSelector } from './selector.js'
 export type { RouterWarning } from './warnings.js'

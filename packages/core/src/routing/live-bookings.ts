@@ -1,6 +1,9 @@
 import type { PrefixState, PromptBlocks } from '@router/kv-index'
 import type { LoadLedger } from '../load/load-ledger.js'
 
+/** More entries than this without a booking are never kept. */
+const goneBookings = 1024
+
 interface LiveBooking {
   readonly slot: number
   /** Number of the attempt for LRU retention; 0 = not dispatched. */
@@ -12,54 +15,74 @@ interface LiveBooking {
 
 /**
  * What the router must remember of a live booking beyond the ledger: only where output blocks are tracked or ranks are retained by LRU;
- * else nothing is kept. Bounded by the ledger's bookings.
+ * else nothing is kept. Bounded by twice the ledger's bookings and 1,024.
  */
 export class LiveBookings {
+  readonly #prefix: PrefixState
+  readonly #ledger: LoadLedger
   readonly #blockSize: number
   readonly #tracksOutput: boolean
   readonly #keeps: boolean
   readonly #byId = new Map<string, LiveBooking>()
   #attempts = 0
 
-  constructor(blockSize: number, tracksOutput: boolean, retainsByLru: boolean) {
-    this.#blockSize = blockSize
-    this.#tracksOutput = tracksOutput
-    this.#keeps = tracksOutput || retainsByLru
+  constructor(
+    prefix: PrefixState,
+    ledger: LoadLedger,
+    options: { readonly blockSize: number; readonly tracksOutput: boolean },
+  ) {
+    this.#prefix = prefix
+    this.#ledger = ledger
+    this.#blockSize = options.blockSize
+    this.#tracksOutput = options.tracksOutput
+    this.#keeps = options.tracksOutput || prefix.lru !== undefined
   }
 
+  /** The ledger has a new booking. */
   add(requestId: string, slot: number, promptTokens: number): void {
     if (!this.#keeps) return
+    // One of this id may be left that went without being freed.
+    this.release(requestId)
+    if (this.#byId.size > 2 * this.#ledger.live + goneBookings) this.releaseGone()
     const blocks = Math.ceil(promptTokens / this.#blockSize)
     this.#byId.set(requestId, { slot, attempt: 0, promptTokens, blocks })
   }
 
-  dispatch(prefix: PrefixState, requestId: string, slot: number, blocks: PromptBlocks, nowMs: number): void {
+  /** A booking went out. A second time for one that is kept by LRU changes nothing: it holds its blocks already. */
+  dispatch(requestId: string, slot: number, blocks: PromptBlocks, nowMs: number): void {
     const booking = this.#byId.get(requestId)
-    if (booking !== undefined) booking.attempt = ++this.#attempts
-    const privateBlocks = booking === undefined ? 0 : Math.max(0, booking.blocks - blocks.count)
-    prefix.noteDispatched({ rank: slot, attempt: booking?.attempt ?? 0, blocks, privateBlocks }, nowMs)
+    let attempt = 0
+    let privateBlocks = 0
+    if (booking !== undefined && this.#prefix.lru !== undefined) {
+      if (booking.attempt > 0) return
+      attempt = booking.attempt = ++this.#attempts
+      privateBlocks = Math.max(0, booking.blocks - blocks.count)
+    }
+    this.#prefix.noteDispatched({ rank: slot, attempt, blocks, privateBlocks }, nowMs)
   }
 
   /** Adds the output blocks that were begun since. */
-  noteOutput(ledger: LoadLedger, requestId: string, generatedTokens: number): void {
+  noteOutput(requestId: string, generatedTokens: number): void {
     const booking = this.#tracksOutput ? this.#byId.get(requestId) : undefined
     if (booking === undefined) return
     const blocks = Math.ceil((booking.promptTokens + generatedTokens) / this.#blockSize)
-    for (; booking.blocks < blocks; booking.blocks++) {
-      ledger.addOutputBlock(requestId, ledger.outputFraction(requestId, generatedTokens))
-    }
+    if (booking.blocks >= blocks) return
+    const ledger = this.#ledger
+    const fraction = ledger.outputFraction(requestId, generatedTokens)
+    for (; booking.blocks < blocks; booking.blocks++) ledger.addOutputBlock(requestId, fraction)
   }
 
   /** The booking ended, however it did. Nothing for one that is not kept. */
-  release(prefix: PrefixState, requestId: string): void {
+  release(requestId: string): void {
     const booking = this.#byId.get(requestId)
     if (booking === undefined) return
-    if (booking.attempt > 0) prefix.noteReleased(booking.slot, booking.attempt)
+    if (booking.attempt > 0) this.#prefix.noteReleased(booking.slot, booking.attempt)
     this.#byId.delete(requestId)
   }
 
-  /** Releases those whose bookings went without being freed here: expired, or their rank left. */
-  releaseGone(prefix: PrefixState, ledger: LoadLedger): void {
-    for (const requestId of this.#byId.keys()) if (!ledger.has(requestId)) this.release(prefix, requestId)
+  /** Releases those whose bookings went without being freed here: expired, or their rank left. `O(bookings)` if there are any. */
+  releaseGone(): void {
+    if (this.#byId.size <= this.#ledger.live) return
+    for (const requestId of this.#byId.keys()) if (!this.#ledger.has(requestId)) this.release(requestId)
   }
 }

@@ -10,13 +10,21 @@ import {
   type RemoveOutcome,
   type StoreOutcome,
 } from '@router/kv-index'
-import { RouterError, WyRand } from '@router/sdk'
+import { RouterError, SelectionError, WyRand } from '@router/sdk'
 import type { SelectionExplanation } from '../explanation.js'
+import { bad } from '../load/booking-checks.js'
 import { type BookingBudget, type PotentialLoad, effectivePrefillTokens } from '../load/booking.js'
 import { LoadLedger } from '../load/load-ledger.js'
 import type { SelectionRequest, SelectionResult } from '../request.js'
 import type { Partition } from '../router-core.js'
-import type { WorkerRecord } from '../worker-record.js'
+import {
+  checkBlocks,
+  checkExpectedOutput,
+  checkGenerated,
+  checkRun,
+  checkTier,
+  checkWords,
+} from './checks.js'
 import { EventIndex } from './event-index.js'
 import { LiveBookings } from './live-bookings.js'
 import { OverlapColumns } from './overlap-columns.js'
@@ -24,15 +32,10 @@ import type { PromptRequest, ReservedRequest } from './prompt-request.js'
 import { RequestHashes } from './request-hashes.js'
 import type { ResolvedConfig } from './router-config.js'
 import { type PartitionSnapshot, snapshotOf } from './snapshot.js'
+import { type RoutedWorker, WorkerSources } from './worker-sources.js'
 
-/** A worker, and how the router learns what it holds. */
-export type RoutedWorker = WorkerRecord & {
-  /**
-   * Its engine tells what it holds: its cache state is unknown until the first event. Default false: the router believes what its own
-   * decisions suggest.
-   */
-  readonly hasEvents?: boolean | undefined
-}
+/** Blocks, entries or runs that one `tick` gives back of each kind. */
+const sweptAtOnce = 10_000
 
 /** What a partition's router shares with the others of its core. */
 export interface PartitionServices {
@@ -59,8 +62,10 @@ export class PartitionRouter {
   readonly #overlaps: OverlapColumns
   readonly #hashes: RequestHashes
   readonly #bookings: LiveBookings
-  readonly #workers = new Map<bigint, { hasEvents: boolean; incarnation: number }>()
-  readonly #stopListening: () => void
+  readonly #workers: WorkerSources
+  readonly #indexes: PrefixIndex[] = []
+  #isSelecting = false
+  #isDisposed = false
   // Filled anew for each selection.
   readonly #request = {} as { -readonly [K in keyof SelectionRequest]: SelectionRequest[K] }
 
@@ -73,20 +78,13 @@ export class PartitionRouter {
     this.blockSize = blockSize
     this.#config = config
     this.#nowMs = nowMs
-    this.ledger = new LoadLedger({
-      table,
-      nowMs,
-      budget,
-      tracksBlocks,
-      modelsPrefillTime: config.prefillMs !== undefined,
-      ...(bookingExpiry === undefined ? {} : { expiry: bookingExpiry }),
-    })
+    const indexOptions = { blockSize, ...(maxIndexBlocks === undefined ? {} : { maxBlocks: maxIndexBlocks }) }
     this.prefix = new PrefixState({
-      createIndex: () =>
-        new PrefixIndex({
-          blockSize,
-          ...(maxIndexBlocks === undefined ? {} : { maxBlocks: maxIndexBlocks }),
-        }),
+      createIndex: () => {
+        const index = new PrefixIndex(indexOptions)
+        this.#indexes.push(index)
+        return index
+      },
       ...(config.approximate === undefined ? {} : { lifetime: config.approximate }),
       ...(config.approximateCachePolicy === undefined
         ? {}
@@ -97,36 +95,37 @@ export class PartitionRouter {
     this.#overlaps = new OverlapColumns(table, blockSize, weights)
     this.index = new EventIndex(this.prefix.index, this.#overlaps)
     this.#hashes = new RequestHashes(config, tracksBlocks, hasher, new WyRand(entropy()))
-    this.#bookings = new LiveBookings(blockSize, config.tracksOutputBlocks, this.prefix.lru !== undefined)
-    this.#stopListening = table.onSlots((dropped) => {
-      for (const slot of dropped) this.prefix.removeRank(slot)
+    // Listens to the table from here on: what may throw for its options comes before.
+    this.ledger = new LoadLedger({
+      table,
+      nowMs,
+      budget,
+      tracksBlocks,
+      modelsPrefillTime: config.prefillMs !== undefined,
+      ...(bookingExpiry === undefined ? {} : { expiry: bookingExpiry }),
     })
+    const { ledger, prefix } = this
+    this.#workers = new WorkerSources({ table, ledger, prefix, overlaps: this.#overlaps })
+    const tracksOutput = tracksBlocks && config.tracksOutputBlocks
+    this.#bookings = new LiveBookings(prefix, ledger, { blockSize, tracksOutput })
   }
 
-  /** Adds a worker or replaces its record; ranks that stay keep what is known of them. Error: `ROUTER_BAD_REQUEST`. */
+  /**
+   * Adds a worker or replaces its record; ranks that stay keep what is known of them, unless `incarnationId` is another than before.
+   * Error: `ROUTER_BAD_REQUEST`.
+   */
   upsertWorker(worker: RoutedWorker): void {
-    const { hasEvents = false, ...record } = worker
-    const { table } = this.partition
-    table.upsertWorker(record)
-    const known = this.#workers.get(record.workerId)
-    this.#workers.set(record.workerId, { hasEvents, incarnation: known?.incarnation ?? 0 })
-    this.#setRanks(record.workerId)
+    this.#workers.upsert(worker)
   }
 
   /** Forgets a worker: its ranks' blocks, bookings and beliefs. False when it was unknown. */
   removeWorker(workerId: bigint): boolean {
-    this.#workers.delete(workerId)
     return this.partition.table.removeWorker(workerId)
   }
 
   /** The worker's engine is another process now: nothing is inherited (host.md 2.10). False when it is unknown. */
   restartWorker(workerId: bigint): boolean {
-    const worker = this.#workers.get(workerId)
-    if (worker === undefined) return false
-    worker.incarnation++
-    this.ledger.dropWorker(workerId)
-    this.#setRanks(workerId)
-    return true
+    return this.#workers.restart(workerId)
   }
 
   /** Slot of a rank, which names it in `index`. Error: `ROUTER_NOT_FOUND`. */
@@ -137,29 +136,38 @@ export class PartitionRouter {
     throw new RouterError('ROUTER_NOT_FOUND', message, { workerId, dpRank })
   }
 
-  /** A rank's engine stored blocks. Error: `ROUTER_NOT_FOUND`; refusals are the outcome. */
+  /** A rank's engine stored blocks. Errors: `ROUTER_NOT_FOUND`, `ROUTER_BAD_REQUEST`; refusals are the outcome. */
   stored(workerId: bigint, dpRank: number, run: BlockRun, tier: number = DEVICE): StoreOutcome {
-    return this.index.store(this.slotOf(workerId, dpRank), tier, run)
+    checkRun(run)
+    checkTier(tier)
+    return this.index.store(this.#eventSlot(workerId, dpRank), tier, run)
   }
 
-  /** A rank's engine dropped blocks. Error: `ROUTER_NOT_FOUND`. */
+  /** A rank's engine dropped blocks. Errors: `ROUTER_NOT_FOUND`, `ROUTER_BAD_REQUEST`. */
   removed(workerId: bigint, dpRank: number, engine: HashWords, tier: number = DEVICE): RemoveOutcome {
-    return this.index.remove(this.slotOf(workerId, dpRank), tier, engine, 0, engine.length >> 1)
+    checkWords('engine', engine)
+    checkTier(tier)
+    return this.index.remove(this.#eventSlot(workerId, dpRank), tier, engine, 0, engine.length >> 1)
   }
 
-  /** A rank's engine dropped everything. Error: `ROUTER_NOT_FOUND`. */
+  /** A rank's engine dropped everything. Errors: `ROUTER_NOT_FOUND`, `ROUTER_BAD_REQUEST`. */
   cleared(workerId: bigint, dpRank: number): void {
-    this.index.removeRank(this.slotOf(workerId, dpRank))
+    this.index.removeRank(this.#eventSlot(workerId, dpRank))
   }
 
-  /** Whether what a rank holds is known, as its event source says. Error: `ROUTER_NOT_FOUND`. */
+  /** Whether what a rank holds is known, as its event source says. Errors: `ROUTER_NOT_FOUND`, `ROUTER_BAD_REQUEST`. */
   setCacheKnown(workerId: bigint, dpRank: number, isKnown: boolean): void {
-    this.#overlaps.setKnown(this.slotOf(workerId, dpRank), isKnown)
+    this.#overlaps.setKnown(this.#eventSlot(workerId, dpRank), isKnown)
   }
 
   /** Where a request would go now. A query: it leaves no trace. Errors: those of `Selector.select` and of hashing. */
   select(request: PromptRequest): SelectionResult {
-    return this.partition.selector.select(this.#prepare(request, 'query'))
+    this.#enter()
+    try {
+      return this.partition.selector.select(this.#prepare(request, 'query'))
+    } finally {
+      this.#isSelecting = false
+    }
   }
 
   /**
@@ -167,11 +175,22 @@ export class PartitionRouter {
    * `Selector.select` and of hashing.
    */
   reserve(request: ReservedRequest): SelectionResult {
-    this.ledger.checkAdmission(request.requestId)
-    const prepared = this.#prepare(request, 'tracked')
-    const result = this.partition.selector.select(prepared)
-    this.#book(request, prepared, result)
-    if (request.isDispatched !== false) this.noteDispatched(request.requestId, this.#hashes.blocks)
+    const { requestId } = request
+    if (typeof requestId !== 'string') throw bad('requestId', requestId, 'a string')
+    this.ledger.checkAdmission(requestId)
+    this.#enter()
+    let result: SelectionResult
+    try {
+      const prepared = this.#prepare(request, 'tracked')
+      result = this.partition.selector.select(prepared)
+      this.#book(request, prepared, result)
+    } catch (error) {
+      this.#hashes.takeBack()
+      throw error
+    } finally {
+      this.#isSelecting = false
+    }
+    if (request.isDispatched !== false) this.noteDispatched(requestId, this.#hashes.blocks)
     return result
   }
 
@@ -179,7 +198,8 @@ export class PartitionRouter {
   noteDispatched(requestId: string, blocks: PromptBlocks): boolean {
     const slot = this.ledger.slotOf(requestId)
     if (slot < 0) return false
-    this.#bookings.dispatch(this.prefix, requestId, slot, blocks, this.#nowMs())
+    checkBlocks(blocks)
+    this.#bookings.dispatch(requestId, slot, blocks, this.#nowMs())
     return true
   }
 
@@ -188,59 +208,92 @@ export class PartitionRouter {
     return this.ledger.markPrefillCompleted(requestId)
   }
 
-  /** So many tokens were generated so far: a sign of life, and blocks where output blocks are tracked. False when not booked. */
+  /**
+   * So many tokens were generated so far, at most 2^24: a sign of life, and blocks where output blocks are tracked. False when not
+   * booked. Error: `ROUTER_BAD_REQUEST`.
+   */
   noteOutput(requestId: string, generatedTokens: number): boolean {
+    checkGenerated(generatedTokens)
     if (!this.ledger.touch(requestId)) return false
-    this.#bookings.noteOutput(this.ledger, requestId, generatedTokens)
+    this.#bookings.noteOutput(requestId, generatedTokens)
     return true
   }
 
   /** Frees a request, however it ended. False when it is not booked (any more). */
   free(requestId: string): boolean {
     if (!this.ledger.free(requestId)) return false
-    this.#bookings.release(this.prefix, requestId)
+    this.#bookings.release(requestId)
     return true
   }
 
   /** Takes a selection apart. A query, whatever the policy. Errors: those of hashing. */
   explain(request: PromptRequest): SelectionExplanation {
-    return this.partition.selector.explain(this.#prepare(request, 'query'))
+    this.#enter()
+    try {
+      return this.partition.selector.explain(this.#prepare(request, 'query'))
+    } finally {
+      this.#isSelecting = false
+    }
   }
 
-  /** The load of every rank with this request. */
+  /** The load of every rank with this request. A query. Errors: those of hashing. */
   potentialLoads(request: PromptRequest): PotentialLoad[] {
-    this.#prepare(request, 'query')
-    const { cache } = this.partition.table.columns.views
-    const { tracked, trackedCount, promptTokens } = this.#hashes
-    return this.ledger.potentialLoads({
-      promptTokens,
-      tracksPrefillTokens: request.tracksPrefillTokens ?? this.#config.tracksPrefillTokens,
-      ...(tracked === undefined ? {} : { hashes: tracked, hashCount: trackedCount }),
-      cachedTokens: (slot) => cache!.estimateTokens[this.partition.table.rowOfSlot[slot]!]! || 0,
-    })
+    this.#enter()
+    try {
+      const { tracksPrefillTokens = true } = this.#prepare(request, 'query')
+      const { rowOfSlot, columns } = this.partition.table
+      const { estimateTokens } = columns.views.cache!
+      const { tracked, trackedCount, promptTokens } = this.#hashes
+      return this.ledger.potentialLoads({
+        promptTokens,
+        tracksPrefillTokens,
+        ...(tracked === undefined ? {} : { hashes: tracked, hashCount: trackedCount }),
+        // NaN where the cache state is unknown.
+        cachedTokens: (slot) => estimateTokens[rowOfSlot[slot]!]! || 0,
+      })
+    } finally {
+      this.#isSelecting = false
+    }
   }
 
   /** What is due: expired bookings and blocks, memory of ranks that left. To be called every now and then; bounded work. */
   tick(): void {
     this.ledger.sweep()
-    this.#bookings.releaseGone(this.prefix, this.ledger)
-    this.prefix.expire(this.#nowMs(), 10_000)
+    this.#bookings.releaseGone()
+    this.prefix.expire(this.#nowMs(), sweptAtOnce)
+    for (const index of this.#indexes) index.sweep(sweptAtOnce)
   }
 
-  /** Everything that a query must leave as it was, as plain values. `O(ranks)`, allocates. */
+  /** Everything that a query must leave as it was, as plain values. What is due by now leaves first. `O(ranks)`, allocates. */
   snapshot(): PartitionSnapshot {
+    this.prefix.expire(this.#nowMs())
     return snapshotOf(this.partition, this.ledger, this.prefix, (slot) => this.#overlaps.isKnown(slot))
   }
 
+  /** Drops everything and gives it back. The router selects no more. */
   dispose(): void {
-    this.#stopListening()
+    if (this.#isDisposed) return
+    this.#isDisposed = true
+    this.#workers.dispose()
     this.ledger.dispose()
+  }
+
+  /** A selection begins; whoever calls says when it ends. A policy that routes while it is asked would change its own columns. */
+  #enter(): void {
+    if (this.#isSelecting) {
+      const message = 'a selection was started from inside a selection'
+      throw new SelectionError('ROUTER_SELECTION_REENTERED', message)
+    }
+    if (this.#isDisposed) throw new TypeError('a router selects no more after dispose()')
+    this.#isSelecting = true
   }
 
   /** State of the ranks as one more request finds it, in the columns; and the request as the selector takes it. */
   #prepare(request: PromptRequest, mode: SelectionRequest['mode']): SelectionRequest {
+    // First: whoever fails from here on takes the draws of this request back, and not those of the one before.
     const hashes = this.#hashes
     hashes.take(request, mode === 'query')
+    checkExpectedOutput(request.expectedOutputTokens)
     const overlaps = this.#overlaps
     overlaps.begin()
     this.prefix.lookup(hashes.blocks.local, hashes.blocks.count, this.#nowMs(), overlaps)
@@ -282,21 +335,17 @@ export class PartitionRouter {
       tracksPrefillTokens,
       prefillDurationMs: this.#config.prefillMs?.(prefillTokens, Math.min(cachedTokens, promptTokens)),
       expectedOutputTokens: request.expectedOutputTokens,
-      lora: request.loraName ?? undefined,
+      lora: request.loraName || undefined,
       isRelayed: request.isRelayed,
     })
     this.#bookings.add(request.requestId, slot, promptTokens)
   }
 
-  #setRanks(workerId: bigint): void {
-    const { table } = this.partition
-    const { hasEvents, incarnation } = this.#workers.get(workerId)!
-    const worker = table.workers[table.workerIndexOf(workerId)]!
-    const { dataParallelStartRank: first, dataParallelSize: size, totalKvBlocks } = worker
-    for (let dpRank = first; dpRank < first + size; dpRank++) {
-      const slot = table.slotOf(workerId, dpRank)
-      const isAnew = this.prefix.setRank(slot, { hasEvents, incarnation, capacityBlocks: totalKvBlocks })
-      if (isAnew) this.#overlaps.setKnown(slot, !hasEvents)
-    }
+  /** Slot of a rank whose engine tells what it holds. */
+  #eventSlot(workerId: bigint, dpRank: number): number {
+    const slot = this.slotOf(workerId, dpRank)
+    if (this.#workers.hasEvents(workerId)) return slot
+    const message = `worker ${workerId} was added without hasEvents: what it holds is not told but believed`
+    throw new RouterError('ROUTER_BAD_REQUEST', message, { workerId })
   }
 }

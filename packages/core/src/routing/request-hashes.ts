@@ -6,6 +6,8 @@ import {
   TrackingHashes,
 } from '@router/kv-index'
 import type { PrefixHashes, WyRand } from '@router/sdk'
+import { checkCount } from '../load/booking-checks.js'
+import { checkBlocks } from './checks.js'
 import type { PromptRequest } from './prompt-request.js'
 import type { ResolvedConfig } from './router-config.js'
 
@@ -77,11 +79,14 @@ export class RequestHashes {
   }
 
   /**
-   * Takes a request. Errors: those of `BlockHasher.hash`; the hashes then are of no use.
+   * Takes a request. Errors: `ROUTER_BAD_REQUEST`, those of `BlockHasher.hash`; the hashes then are of no use.
    * @param isQuery draws of random hashes are taken back
    */
   take(request: PromptRequest, isQuery: boolean): void {
+    this.#random.mark()
     if (request.tokens === undefined) {
+      checkBlocks(request.blocks)
+      checkCount('promptTokens', request.promptTokens)
       this.blocks = request.blocks
       this.promptTokens = request.promptTokens
     } else {
@@ -95,15 +100,19 @@ export class RequestHashes {
       this.promptTokens = request.tokens.length
     }
     const { count } = this.blocks
-    this.tracked = this.#tracksBlocks ? this.#trackedWords(count, isQuery) : undefined
+    this.tracked = this.#tracksBlocks ? this.#trackedWords(count) : undefined
     if (this.tracked !== undefined) this.#split.set(this.tracked, count)
+    if (isQuery) this.takeBack()
   }
 
-  #trackedWords(count: number, isQuery: boolean): HashWords {
+  /** The request of the last `take` came to nothing: what it drew is drawn again. */
+  takeBack(): void {
+    this.#random.rewind()
+  }
+
+  #trackedWords(count: number): HashWords {
     if (this.#unshared === undefined) return this.blocks.sequence
-    this.#random.mark()
     this.#unshared.setUnshared(count, this.#random)
-    if (isQuery) this.#random.rewind()
     return this.#unshared.words
   }
 }

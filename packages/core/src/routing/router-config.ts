@@ -1,5 +1,6 @@
 import type { LifetimeOptions } from '@router/kv-index'
-import { type RouterDefaults, RouterError, routerDefaults as builtInDefaults } from '@router/sdk'
+import { type RouterDefaults, routerDefaults as builtInDefaults } from '@router/sdk'
+import { bad } from '../load/booking-checks.js'
 import type { BookingExpiry } from '../load/booking.js'
 
 /** Time that a prefill takes, ms, from the tokens to compute and those found cached. */
@@ -46,18 +47,20 @@ export interface ResolvedConfig extends RouterCoreConfig {
 /** Error: `ROUTER_BAD_REQUEST`. */
 export function resolvedConfig(config: RouterCoreConfig): ResolvedConfig {
   const { blockSize = 16, tracksActiveBlocks = true, tracksOutputBlocks = false } = config
-  if (!Number.isSafeInteger(blockSize) || blockSize < 1) {
-    const message = `blockSize is ${String(blockSize)}, expected an integer >= 1`
-    throw new RouterError('ROUTER_BAD_REQUEST', message, { blockSize })
-  }
-  if (tracksOutputBlocks && !tracksActiveBlocks) {
-    const message = 'tracksOutputBlocks is true, which needs tracksActiveBlocks'
-    throw new RouterError('ROUTER_BAD_REQUEST', message, { tracksOutputBlocks, tracksActiveBlocks })
+  const { approximateCachePolicy: policy, routerDefaults = builtInDefaults } = config
+  if (!Number.isSafeInteger(blockSize) || blockSize < 1) throw bad('blockSize', blockSize, 'an integer >= 1')
+  if (tracksOutputBlocks && !tracksActiveBlocks)
+    throw bad('tracksOutputBlocks', tracksOutputBlocks, 'false where tracksActiveBlocks is')
+  if (policy !== undefined && policy !== 'ttl' && policy !== 'lru')
+    throw bad('approximateCachePolicy', policy, 'ttl or lru')
+  for (const name of ['host_cache_hit_weight', 'disk_cache_hit_weight'] as const) {
+    const weight = routerDefaults[name]
+    if (!(weight >= 0 && weight <= 1)) throw bad(name, weight, 'a number from 0 to 1')
   }
   return {
     ...config,
     blockSize,
-    routerDefaults: config.routerDefaults ?? builtInDefaults,
+    routerDefaults,
     tracksActiveBlocks,
     tracksOutputBlocks,
     assumesKvReuse: config.assumesKvReuse ?? true,

@@ -1,4 +1,4 @@
-import type { PrefixIndexStats, PrefixState } from '@router/kv-index'
+import type { LruStats, PrefixIndexStats, PrefixState } from '@router/kv-index'
 import { PrefixIndex } from '@router/kv-index'
 import type { RankLoad } from '../load/booking.js'
 import type { LoadLedger } from '../load/load-ledger.js'
@@ -20,6 +20,12 @@ export interface PartitionSnapshot {
   /** Live bookings. */
   readonly bookings: number
   readonly index: PrefixIndexStats | undefined
+  /** Blocks that ranks without events are believed to hold by lifetime. */
+  readonly believedBlocks: number
+  /** What such ranks are believed to hold by capacity; `undefined` with policy `ttl`. */
+  readonly retention: LruStats | undefined
+  /** Blocks that ranks with events are predicted to hold; `undefined` = nothing is predicted. */
+  readonly predictedBlocks: number | undefined
   /** State of the policy object, where it keeps some. */
   readonly policy: unknown
   /** Seeds of the policy's random streams. */
@@ -29,7 +35,7 @@ export interface PartitionSnapshot {
 export function snapshotOf(
   { table, selector }: Partition,
   ledger: LoadLedger,
-  { index }: PrefixState,
+  { index, lifetime, lru, predicted }: PrefixState,
   isKnown: (slot: number) => boolean,
 ): PartitionSnapshot {
   table.settle()
@@ -42,6 +48,9 @@ export function snapshotOf(
     ranks,
     bookings: ledger.live,
     index: index instanceof PrefixIndex ? index.stats() : undefined,
+    believedBlocks: lifetime.size,
+    retention: lru?.stats(),
+    predictedBlocks: predicted?.size,
     policy: selector.snapshot(),
     seeds: selector.seeds,
   }
