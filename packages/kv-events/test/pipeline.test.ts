@@ -49,6 +49,28 @@ describe('ranks', () => {
   })
 })
 
+describe('ranks that the host dropped for want of room', () => {
+  it('are rebuilding until they say what they hold; others of the worker are not touched', () => {
+    const one = new TestWorker().send([store([1, 2]), store([1, 2])])
+    one.index.removeRank(10)
+    one.worker.rankDropped(0, 0)
+    expect(one.worker.reports).toMatchObject([
+      { state: 'rebuilding', causes: ['index_rebuilding'], cursor: 0n },
+    ])
+    // No reference of before counts: one removal takes the block.
+    one.send([store([1])]).send([removed([1])])
+    expect(one.held([1])).toEqual([])
+    expect(one.send([cleared]).worker.reports).toMatchObject([{ state: 'live', causes: [] }])
+  })
+
+  it('and that no event has reached change nothing', () => {
+    const one = new TestWorker().send([store([1])])
+    one.worker.rankDropped(2, 0)
+    expect(one.worker.reports).toMatchObject([{ state: 'live' }])
+    expect(one.held([1])).toEqual([1])
+  })
+})
+
 describe('event ids', () => {
   it('E2: a filtered event takes no id, nor does one that cannot be read; one that changes nothing does', () => {
     const one = new TestWorker().send([store([1])])

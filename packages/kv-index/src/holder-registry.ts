@@ -9,8 +9,12 @@ export class HolderRegistry {
   rankOf = new Int32Array(16).fill(-1)
   /** Device blocks of every holder. */
   blocksOf = new Float64Array(16)
+  /** Blocks on all lower tiers of every holder. */
+  lowerBlocksOf = new Float64Array(16)
   /** Device blocks of all ranks. */
   deviceBlocks = 0
+  /** Blocks of all ranks on all lower tiers. */
+  lowerBlocks = 0
   /** Holders that edges may still name although their rank is gone. */
   readonly dying: number[] = []
   #holderOf = new Int32Array(16).fill(-1)
@@ -36,6 +40,7 @@ export class HolderRegistry {
     if (holder >= this.rankOf.length) {
       this.rankOf = longer(this.rankOf, new Int32Array(2 * holder).fill(-1))
       this.blocksOf = longer(this.blocksOf, new Float64Array(2 * holder))
+      this.lowerBlocksOf = longer(this.lowerBlocksOf, new Float64Array(2 * holder))
     }
     if (rank >= this.#holderOf.length) {
       this.#holderOf = longer(this.#holderOf, new Int32Array(2 * rank).fill(-1))
@@ -43,6 +48,7 @@ export class HolderRegistry {
     this.#holderOf[rank] = holder
     this.rankOf[holder] = rank
     this.blocksOf[holder] = 0
+    this.lowerBlocksOf[holder] = 0
     return holder
   }
 
@@ -53,7 +59,9 @@ export class HolderRegistry {
     this.#holderOf[rank] = -1
     this.rankOf[holder] = -1
     this.deviceBlocks -= this.blocksOf[holder]!
+    this.lowerBlocks -= this.lowerBlocksOf[holder]!
     this.blocksOf[holder] = 0
+    this.lowerBlocksOf[holder] = 0
     this.dying.push(holder)
     return holder
   }
@@ -61,6 +69,18 @@ export class HolderRegistry {
   /** The first `count` dying holders are named nowhere any more. */
   free(count: number): void {
     this.#free.push(...this.dying.splice(0, count))
+  }
+
+  /** (rank, block) entries on all tiers. */
+  get entries(): number {
+    return this.deviceBlocks + this.lowerBlocks
+  }
+
+  /** Counts blocks gained (lost where negative) on a lower tier. */
+  countLower(holder: number, blocks: number): void {
+    if (this.rankOf[holder]! < 0) return
+    this.lowerBlocksOf[holder]! += blocks
+    this.lowerBlocks += blocks
   }
 
   /** Counts blocks gained (lost where negative) on the device tier. */

@@ -130,7 +130,7 @@ export class LowerTier {
     const cut = records.get(entry + CUT)
     if (from + blocks > cut) {
       records.set(entry + CUT, from + blocks)
-      this.heldBlocks += from + blocks - cut
+      this.#count(holder, from + blocks - cut)
     }
     return blocks
   }
@@ -201,7 +201,7 @@ export class LowerTier {
     pool.own(position, reserved, grown === 0 ? 1 : grown)
     const blocks = this.#name(holder, position, engine, local, block, Math.min(reserved, wanted))
     if (blocks < reserved) pool.release(position + blocks, reserved - blocks)
-    this.heldBlocks += blocks
+    this.#count(holder, blocks)
     if (room > 0) {
       records.add(grown + LENGTH, blocks)
       records.add(this.blocks.holders.first(grown) + CUT, blocks)
@@ -252,8 +252,14 @@ export class LowerTier {
 
   /** Takes all blocks from `to` on from a holder. */
   #lose(edge: number, entry: number, to: number): void {
-    this.heldBlocks -= this.blocks.records.get(entry + CUT) - to
+    const { records } = this.blocks
+    this.#count(records.get(entry), to - records.get(entry + CUT))
     if (to === 0) this.blocks.holders.remove(edge, entry)
     else this.blocks.records.set(entry + CUT, to)
+  }
+
+  #count(holder: number, blocks: number): void {
+    this.heldBlocks += blocks
+    this.#registry.countLower(holder, blocks)
   }
 }

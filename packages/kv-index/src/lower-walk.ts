@@ -3,6 +3,7 @@ import type { HolderRegistry } from './holder-registry.js'
 import type { LowerBlocks } from './lower-blocks.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
 import { CUT, ENTRY_WORDS, LENGTH, LISTED, START } from './pool/edge-holders.js'
+import { RECORD_MASK, RECORD_SHIFT } from './pool/record-chunks.js'
 import type { Seats } from './seats.js'
 
 /** With this many times more holders on an edge than seats, each seat is looked up among them. */
@@ -14,11 +15,6 @@ const SPARSE = 8
  */
 export class LowerWalk {
   readonly #registry: HolderRegistry
-  // Blocks of the current edge by holder, valid where `#stamps` says so; not where its holders are looked up one by one.
-  #isLaidOut = false
-  #cuts = new Int32Array(16)
-  #stamps = new Uint32Array(16)
-  #stamp = 0
   // Walks to do: edge, blocks of it already passed, blocks of the prompt before, first seat, end of seats.
   readonly #walks: number[] = []
 
@@ -62,6 +58,7 @@ export class LowerWalk {
   /** Ranks without a match so far enter where they hold block 0. */
   #enterAtRoot(tier: LowerBlocks, local: HashWords, seats: Seats, rowOfRank: Int32Array): void {
     const { rankOf } = this.#registry
+    let isSecond = false
     let edge = tier.head(false, 0, 0, local[0]! | 0, local[1]! | 0)
     for (; edge !== 0; edge = tier.nextHead(false, 0, 0, local[0]! | 0, local[1]! | 0)) {
       const from = seats.count
@@ -73,6 +70,8 @@ export class LowerWalk {
         if (row >= 0 && !seats.hasEntered(row)) seats.add(row, holder, 0, 0, 0)
       }
       if (seats.count > from) this.#plan(edge, 0, 0, from, seats.count)
+      if (isSecond) seats.noteNewcomers()
+      isSecond = true
     }
   }
 
@@ -106,14 +105,34 @@ export class LowerWalk {
     const start = tier.records.get(edge + START)
     const length = tier.records.get(edge + LENGTH)
     const matched = this.#matching(tier, start + passed, Math.min(length - passed, count - base), local, base)
-    this.#readCuts(tier, edge, to - from)
     const names = tier.pool.engine[start >>> BLOCK_SHIFT]!
+    const listed = tier.records.get(edge + LISTED)
+    const first = tier.holders.first(edge)
+    const words = tier.records.chunks[first >>> RECORD_SHIFT]!
+    const end = (first & RECORD_MASK) + listed * ENTRY_WORDS
+    const isSparse = listed > (to - from) * SPARSE
+    const { holder: holders, position: positions, nameLow, nameHigh } = seats
+    let entry = first & RECORD_MASK
+    let before = -1
     let whole = from
     for (let seat = from; seat < to; seat++) {
-      const blocks = Math.min(this.#cutOf(tier, edge, seats.holder[seat]!) - passed, matched)
+      // Seats mostly come in the order of holders, as entries do: then one goes along with the other.
+      const holder = holders[seat]!
+      let cut = 0
+      if (isSparse || holder < before) {
+        const found = tier.holders.find(edge, holder)
+        if (found >= 0) cut = tier.records.get(found + CUT)
+      } else {
+        while (entry < end && words[entry]! < holder) entry += ENTRY_WORDS
+        if (entry < end && words[entry] === holder) cut = words[entry + CUT]!
+        before = holder
+      }
+      const blocks = cut - passed < matched ? cut - passed : matched
       if (blocks <= 0) continue
       const last = 2 * ((start + passed + blocks - 1) & BLOCK_MASK)
-      seats.move(seat, base + blocks, names[last]!, names[last + 1]!)
+      positions[seat] = base + blocks
+      nameLow[seat] = names[last]!
+      nameHigh[seat] = names[last + 1]!
       if (blocks === matched) seats.swap(whole++, seat)
     }
     // Who stopped inside the edge may go on under another name.
@@ -175,29 +194,5 @@ export class LowerWalk {
     )
       at += 2
     return (at >> 1) - base
-  }
-
-  /** Lays the entries of an edge out by holder, unless looking up a few seats is cheaper. */
-  #readCuts(tier: LowerBlocks, edge: number, seats: number): void {
-    this.#stamp = this.#stamp === 0xffff_ffff ? 1 : this.#stamp + 1
-    const listed = tier.records.get(edge + LISTED)
-    this.#isLaidOut = listed <= seats * SPARSE
-    if (!this.#isLaidOut) return
-    if (this.#cuts.length < this.#registry.rankOf.length) {
-      this.#cuts = new Int32Array(this.#registry.rankOf.length)
-      this.#stamps = new Uint32Array(this.#registry.rankOf.length)
-    }
-    const first = tier.holders.first(edge)
-    for (let index = 0; index < listed; index++) {
-      const holder = tier.records.get(first + index * ENTRY_WORDS)
-      this.#cuts[holder] = tier.records.get(first + index * ENTRY_WORDS + CUT)
-      this.#stamps[holder] = this.#stamp
-    }
-  }
-
-  #cutOf(tier: LowerBlocks, edge: number, holder: number): number {
-    if (this.#isLaidOut) return this.#stamps[holder] === this.#stamp ? this.#cuts[holder]! : 0
-    const entry = tier.holders.find(edge, holder)
-    return entry < 0 ? 0 : tier.records.get(entry + CUT)
   }
 }

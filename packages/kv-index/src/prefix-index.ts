@@ -102,7 +102,10 @@ export class PrefixIndex implements BlockIndex {
     if (run.hasParent && includes(run.engine, run.start, run.count, run.parentLow, run.parentHigh)) {
       return 'invalid_sequence'
     }
-    if (this.#entries() + run.count > this.maxBlocks) return 'capacity'
+    const { entries } = this.#registry
+    if (entries + run.count > this.maxBlocks && entries + this.#newBlocks(rank, tier, run) > this.maxBlocks) {
+      return 'capacity'
+    }
     if (tier === DEVICE) return this.#device.store(holder, run)
     const lower = (this.#lower[tier] ??= new LowerTier(this.#registry))
     lower.store(holder, run)
@@ -158,7 +161,7 @@ export class PrefixIndex implements BlockIndex {
       const tier = this.#sweepTier === DEVICE ? this.#device : this.#lower[this.#sweepTier]
       if (tier?.sweep(left) === true) return true
       // A tier that came to its end used part of the share; a quarter is taken for the whole of it.
-      left -= Math.ceil(edges / 4)
+      if (Number.isFinite(edges)) left -= Math.ceil(edges / 4)
       if (++this.#sweepTier < TIERS.length) continue
       this.#registry.free(this.#swept)
       this.#swept = 0
@@ -167,16 +170,17 @@ export class PrefixIndex implements BlockIndex {
   }
 
   /**
-   * The rank with the most device blocks beyond its capacity, for a host that must make room; -1 = no rank holds any.
+   * The rank with the most entries beyond its capacity, on all tiers, for a host that must make room; -1 = no rank holds any.
    * @param capacityOf advertised blocks by rank; missing or NaN = 0
    */
   heaviestRank(capacityOf: ArrayLike<number> = []): number {
-    const { rankOf, blocksOf } = this.#registry
+    const { rankOf, blocksOf, lowerBlocksOf } = this.#registry
     let heaviest = -1
     let most = Number.NEGATIVE_INFINITY
     for (const [holder, rank] of rankOf.entries()) {
-      if (rank < 0 || blocksOf[holder] === 0) continue
-      const beyond = blocksOf[holder]! - (capacityOf[rank] || 0)
+      const held = blocksOf[holder]! + lowerBlocksOf[holder]!
+      if (rank < 0 || held === 0) continue
+      const beyond = held - (capacityOf[rank] || 0)
       if (beyond <= most) continue
       heaviest = rank
       most = beyond
@@ -222,10 +226,13 @@ export class PrefixIndex implements BlockIndex {
     }
   }
 
-  #entries(): number {
-    const [, host, disk, external] = this.#lower
-    const lower = (host?.heldBlocks ?? 0) + (disk?.heldBlocks ?? 0) + (external?.heldBlocks ?? 0)
-    return this.#registry.deviceBlocks + lower
+  /** Blocks of a run that the rank does not hold by name. */
+  #newBlocks(rank: number, tier: number, { engine, start, count }: BlockRun): number {
+    let blocks = 0
+    for (let at = 2 * start; at < 2 * (start + count); at += 2) {
+      if (!this.holds(rank, tier, engine[at]!, engine[at + 1]!)) blocks++
+    }
+    return blocks
   }
 
   #hasLower(): boolean {
@@ -242,14 +249,21 @@ export class PrefixIndex implements BlockIndex {
     const { ends, endHolders, twinEnds } = this.#lookup
     target.hasLowerBlocks = true
     seats.reset(target.deviceBlocks.length)
+    const { engine } = this.#device.tree.pool
     for (let index = 0; index < target.count; index++) {
       const row = target.rows[index]!
-      this.#seat(row, endHolders[row]!, target.deviceBlocks[row]!, ends[row]!)
+      const end = ends[row]!
+      const names = engine[end >>> BLOCK_SHIFT]!
+      const at = 2 * (end & BLOCK_MASK)
+      seats.enter(row, endHolders[row]!, target.deviceBlocks[row]!, names[at]!, names[at + 1]!)
     }
-    for (let at = 0; at < twinEnds.length; at += 4) {
-      const row = twinEnds[at]!
-      if (twinEnds[at + 3] !== target.deviceBlocks[row]) continue
-      this.#seat(row, twinEnds[at + 1]!, twinEnds[at + 3]!, twinEnds[at + 2]!)
+    for (let twin = 0; twin < twinEnds.length; twin += 4) {
+      const row = twinEnds[twin]!
+      if (twinEnds[twin + 3] !== target.deviceBlocks[row]) continue
+      const end = twinEnds[twin + 2]!
+      const names = engine[end >>> BLOCK_SHIFT]!
+      const at = 2 * (end & BLOCK_MASK)
+      seats.enter(row, twinEnds[twin + 1]!, twinEnds[twin + 3]!, names[at]!, names[at + 1]!)
     }
     for (let tier = DEVICE + 1; tier < TIERS.length; tier++) {
       const lower = this.#lower[tier]
@@ -257,13 +271,6 @@ export class PrefixIndex implements BlockIndex {
       this.#walk.walk(lower.blocks, local, count, seats, target.rowOfRank)
       seats.settle(columnOf(target, tier), target)
     }
-  }
-
-  #seat(row: number, holder: number, blocks: number, end: number): void {
-    const names = this.#device.tree.pool.engine[end >>> BLOCK_SHIFT]!
-    const at = 2 * (end & BLOCK_MASK)
-    this.#seats.add(row, holder, blocks, names[at]!, names[at + 1]!)
-    this.#seats.enter(row, blocks)
   }
 }
 

@@ -17,6 +17,8 @@ export class Seats {
   #spare: [Int32Array, Int32Array, Int32Array] = [new Int32Array(16), new Int32Array(16), new Int32Array(16)]
   #spareNames: [Int32Array, Int32Array] = [new Int32Array(16), new Int32Array(16)]
   #order = new Float64Array(16)
+  // Whether no row has two seats.
+  #isPlain = true
   // By row: where it stood before the current tier, how far its seats got in it. Valid where `#stamps` says so.
   #entered = new Int32Array(16)
   #furthest = new Int32Array(16)
@@ -26,6 +28,7 @@ export class Seats {
   /** Empties the table, for columns of `rows` rows. */
   reset(rows: number): void {
     this.count = 0
+    this.#isPlain = true
     this.#stamp = this.#stamp === 0xffff_ffff ? 1 : this.#stamp + 1
     if (this.#stamps.length >= rows) return
     this.#furthest = new Int32Array(rows)
@@ -43,21 +46,17 @@ export class Seats {
     this.nameHigh[seat] = nameHigh
   }
 
-  /** The row has matched this much before the next tier. */
-  enter(row: number, position: number): void {
+  /** Adds a seat of a row that matched before the first tier. */
+  enter(row: number, holder: number, position: number, nameLow: number, nameHigh: number): void {
+    if (this.hasEntered(row)) this.#isPlain = false
     this.#stamps[row] = this.#stamp
     this.#entered[row] = position
+    this.add(row, holder, position, nameLow, nameHigh)
   }
 
   /** Whether the row had a match before the current tier. */
   hasEntered(row: number): boolean {
     return this.#stamps[row] === this.#stamp
-  }
-
-  move(seat: number, position: number, nameLow: number, nameHigh: number): void {
-    this.position[seat] = position
-    this.nameLow[seat] = nameLow
-    this.nameHigh[seat] = nameHigh
   }
 
   swap(a: number, b: number): void {
@@ -71,6 +70,7 @@ export class Seats {
 
   /** Appends copies of some seats; the new count. */
   copy(from: number, to: number): number {
+    this.#isPlain = false
     for (let seat = from; seat < to; seat++) {
       this.add(
         this.row[seat]!,
@@ -121,8 +121,34 @@ export class Seats {
     return to
   }
 
+  /** Newcomers of a tier are added by several edges: a row may be among them twice. */
+  noteNewcomers(): void {
+    this.#isPlain = false
+  }
+
   /** Ends a tier: writes by how much it extended each row, lists rows without a match before, keeps the furthest seats. */
   settle(column: Float64Array, target: OverlapTarget): void {
+    if (!this.#isPlain) this.#keepFurthest()
+    const { row: rows, position: positions } = this
+    const entered = this.#entered
+    const stamps = this.#stamps
+    const stamp = this.#stamp
+    for (let seat = 0; seat < this.count; seat++) {
+      const row = rows[seat]!
+      if (stamps[row] !== stamp) {
+        stamps[row] = stamp
+        entered[row] = 0
+        target.rows[target.count++] = row
+      }
+      const position = positions[seat]!
+      // A second seat of the row finds the difference written and adds nothing.
+      if (position > entered[row]!) column[row] = position - entered[row]!
+      entered[row] = position
+    }
+  }
+
+  /** Drops the seats of a row that got less far than another one. */
+  #keepFurthest(): void {
     for (let seat = 0; seat < this.count; seat++) this.#furthest[this.row[seat]!] = 0
     for (let seat = 0; seat < this.count; seat++) {
       const row = this.row[seat]!
@@ -130,17 +156,7 @@ export class Seats {
     }
     let kept = 0
     for (let seat = 0; seat < this.count; seat++) {
-      const row = this.row[seat]!
-      if (this.position[seat]! < this.#furthest[row]!) continue
-      if (!this.hasEntered(row)) {
-        this.enter(row, 0)
-        target.rows[target.count++] = row
-      }
-      // A second seat of the row finds the difference written and adds nothing.
-      const extension = this.#furthest[row]! - this.#entered[row]!
-      if (extension > 0) column[row] = extension
-      this.#entered[row] = this.#furthest[row]!
-      this.swap(kept++, seat)
+      if (this.position[seat] === this.#furthest[this.row[seat]!]!) this.swap(kept++, seat)
     }
     this.count = kept
   }

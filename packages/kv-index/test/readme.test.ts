@@ -153,9 +153,39 @@ describe('the limits of the README', () => {
     expect(index.store(0, kvIndex.DEVICE, run(3))).toBe('ok')
     expect(index.store(1, kvIndex.HOST_PINNED, run(4))).toBe('ok')
     expect(index.store(2, kvIndex.DEVICE, run(2))).toBe('capacity')
-    expect([index.sizeOf(2), index.currentSize, index.heaviestRank()]).toEqual([0, 3, 0])
+    expect([index.sizeOf(2), index.currentSize, index.heaviestRank()]).toEqual([0, 3, 1])
     index.removeRank(index.heaviestRank())
     expect(index.store(2, kvIndex.DEVICE, run(2))).toBe('ok')
+  })
+
+  it('blocks that the rank holds already need no room', () => {
+    const index = new kvIndex.PrefixIndex({ blockSize: 16, maxBlocks: 4 })
+    for (const tier of [kvIndex.DEVICE, kvIndex.DISK]) {
+      expect(index.store(0, tier, run(2))).toBe('ok')
+      expect(index.store(0, tier, run(2))).toBe(tier === kvIndex.DEVICE ? 'duplicate_store' : 'ok')
+      expect(index.store(1, tier, run(tier === kvIndex.DEVICE ? 3 : 1))).toBe('capacity')
+    }
+    expect(index.stats().entries).toMatchObject({ device: 2, disk: 2 })
+  })
+
+  it('the heaviest rank counts what it has on all tiers, and stops counting when it is removed', () => {
+    const index = new kvIndex.PrefixIndex({ blockSize: 16, maxBlocks: 12 })
+    index.store(0, kvIndex.DEVICE, run(4))
+    index.store(1, kvIndex.DEVICE, run(2))
+    for (const tier of [kvIndex.HOST_PINNED, kvIndex.EXTERNAL]) index.store(1, tier, run(3))
+    expect(index.heaviestRank()).toBe(1)
+    expect(index.store(2, kvIndex.DEVICE, run(1))).toBe('capacity')
+    index.removeRank(1)
+    expect([index.heaviestRank(), index.store(2, kvIndex.DEVICE, run(8))]).toEqual([0, 'ok'])
+  })
+
+  it('one call without a share sweeps every tier', () => {
+    const index = new kvIndex.PrefixIndex({ blockSize: 16 })
+    for (const tier of kvIndex.TIERS.keys()) index.store(0, tier, run(5))
+    index.removeRank(0)
+    expect(index.stats()).toMatchObject({ dyingRanks: 1, edges: 4 })
+    expect(index.sweep()).toBe(false)
+    expect(index.stats()).toMatchObject({ dyingRanks: 0, edges: 0, liveBlocks: 0 })
   })
 
   it('the heaviest rank is the one furthest beyond its capacity', () => {

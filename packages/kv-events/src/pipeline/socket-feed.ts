@@ -76,6 +76,11 @@ export class SocketFeed {
     this.#memory.forgetAll()
   }
 
+  /** The host dropped what a rank holds, for want of room. */
+  dropped(dpRank: number, nowMs: number): void {
+    if (this.sequence.dropped(dpRank, nowMs)) this.#memory.onCleared(dpRank)
+  }
+
   /** The rank is gone from the worker. */
   forgetRank(dpRank: number): void {
     this.#memory.forgetRank(dpRank)

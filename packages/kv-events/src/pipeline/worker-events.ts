@@ -133,6 +133,15 @@ export class WorkerEvents {
     for (const feed of this.#feeds.values()) feed.forgetRank(dpRank)
   }
 
+  /**
+   * The host dropped what a rank holds, for want of room (the index is wiped already): its sockets are `rebuilding` until it clears, is
+   * replayed from 0, or was without a gap for the horizon.
+   */
+  rankDropped(dpRank: number, nowMs: number): void {
+    this.#states.get(dpRank)?.references.clear()
+    for (const feed of this.#feeds.values()) feed.dropped(dpRank, nowMs)
+  }
+
   /** The worker is gone: all entries and sockets. */
   close(): void {
     for (const socketRank of this.#feeds.keys()) this.removeSocket(socketRank)

@@ -28,6 +28,13 @@ export class Completeness {
     this.#exact.clear()
   }
 
+  /** As `lose`, unless the socket never fed the rank; whether it did. */
+  loseRank(dpRank: number): boolean {
+    if (!this.#fed.has(dpRank)) return false
+    this.lose()
+    return true
+  }
+
   /** A batch of the rank was applied. `isCleared`: it said that the rank holds nothing. */
   feed(dpRank: number, isCleared: boolean): void {
     this.#fed.add(dpRank)

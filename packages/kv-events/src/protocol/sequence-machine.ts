@@ -142,6 +142,13 @@ export class SequenceMachine {
     if (this.#isConnected && this.#hasReplay) this.#ask(nowMs)
   }
 
+  /** The host dropped what a rank holds, for want of room: what is held from now on is a lower bound. Nothing for a rank never fed. */
+  dropped(dpRank: number, nowMs: number): boolean {
+    const isFed = this.#completeness.loseRank(dpRank)
+    if (isFed) this.#gapMs = nowMs
+    return isFed
+  }
+
   /** A message of the live socket. */
   live(frames: readonly Uint8Array[], nowMs: number): void {
     const message = readLiveMessage(frames)
