@@ -6,6 +6,7 @@ import {
   type PolicyBundle,
   PatchError,
   type ResolvedPolicy,
+  type WorkerRank,
   type WorkerRole,
 } from '@router/sdk'
 import { BookingBudget } from './load/booking.js'
@@ -27,6 +28,11 @@ export interface RouterCoreOptions {
   /** What the core keeps and believes. Default: the router's own defaults. */
   readonly config?: RouterCoreConfig
   readonly onWarning?: (warning: RouterWarning) => void
+  /**
+   * The index of a partition was full, and this rank, furthest beyond its capacity, lost what it held: its event source should count as
+   * `rebuilding` (`WorkerEvents.rankDropped` of `@router/kv-events`).
+   */
+  readonly onRankDropped?: (rank: WorkerRank, partition: Partition) => void
   /** `false` keeps all columns in plain buffers and all loops in JavaScript. Default true. */
   readonly webAssembly?: boolean
 }
@@ -139,7 +145,12 @@ export class RouterCore {
     const services = this.#services
     const config =
       blockSize === undefined ? services.config : resolvedConfig({ ...services.config, blockSize })
-    partition.router ??= new PartitionRouter(partition, { ...services, config })
+    const { onRankDropped } = this.#options
+    partition.router ??= new PartitionRouter(partition, {
+      ...services,
+      config,
+      onRankDropped: (rank) => onRankDropped?.(rank, partition),
+    })
     return partition.router
   }
 

@@ -8,16 +8,22 @@ import type {
 } from '@router/kv-index'
 import type { OverlapColumns } from './overlap-columns.js'
 
-/** The exact index as those see it who apply engine events: what they tell of a rank makes its cache state known. */
+/**
+ * The exact index as those see it who apply engine events: what they tell of a rank makes its cache state known, and when the index is full
+ * the rank that is furthest beyond its capacity makes room (host.md 3.1).
+ */
 export class EventIndex implements BlockIndex {
   readonly blockSize: number
   readonly #index: BlockIndex
   readonly #overlaps: OverlapColumns
+  readonly #makeRoom: () => number
 
-  constructor(index: BlockIndex, overlaps: OverlapColumns) {
+  /** @param makeRoom drops what a rank holds and returns the rank, -1 = nobody holds anything */
+  constructor(index: BlockIndex, overlaps: OverlapColumns, makeRoom: () => number) {
     this.blockSize = index.blockSize
     this.#index = index
     this.#overlaps = overlaps
+    this.#makeRoom = makeRoom
   }
 
   get currentSize(): number {
@@ -30,7 +36,14 @@ export class EventIndex implements BlockIndex {
 
   store(rank: number, tier: number, run: BlockRun): StoreOutcome {
     this.#overlaps.setKnown(rank, true)
-    return this.#index.store(rank, tier, run)
+    let outcome = this.#index.store(rank, tier, run)
+    while (outcome === 'capacity') {
+      const dropped = this.#makeRoom()
+      // The rank itself was the heaviest: a part of a chain that is gone would be of no use.
+      if (dropped < 0 || dropped === rank) break
+      outcome = this.#index.store(rank, tier, run)
+    }
+    return outcome
   }
 
   remove(rank: number, tier: number, engine: HashWords, start: number, count: number): RemoveOutcome {

@@ -10,7 +10,7 @@ import {
   type RemoveOutcome,
   type StoreOutcome,
 } from '@router/kv-index'
-import { RouterError, SelectionError, WyRand } from '@router/sdk'
+import { RouterError, SelectionError, type WorkerRank, WyRand } from '@router/sdk'
 import type { SelectionExplanation } from '../explanation.js'
 import { bad } from '../load/booking-checks.js'
 import { type BookingBudget, type PotentialLoad, effectivePrefillTokens } from '../load/booking.js'
@@ -44,6 +44,7 @@ export interface PartitionServices {
   readonly budget: BookingBudget
   readonly nowMs: () => number
   readonly entropy: () => bigint
+  readonly onRankDropped?: ((rank: WorkerRank) => void) | undefined
 }
 
 /**
@@ -93,7 +94,8 @@ export class PartitionRouter {
     })
     const weights = { host: routerDefaults.host_cache_hit_weight, disk: routerDefaults.disk_cache_hit_weight }
     this.#overlaps = new OverlapColumns(table, blockSize, weights)
-    this.index = new EventIndex(this.prefix.index, this.#overlaps)
+    const index = this.#indexes[0]!
+    this.index = new EventIndex(index, this.#overlaps, () => this.#workers.dropHeaviest(index))
     this.#hashes = new RequestHashes(config, tracksBlocks, hasher, new WyRand(entropy()))
     // Listens to the table from here on: what may throw for its options comes before.
     this.ledger = new LoadLedger({
@@ -105,7 +107,8 @@ export class PartitionRouter {
       ...(bookingExpiry === undefined ? {} : { expiry: bookingExpiry }),
     })
     const { ledger, prefix } = this
-    this.#workers = new WorkerSources({ table, ledger, prefix, overlaps: this.#overlaps })
+    const { onRankDropped } = services
+    this.#workers = new WorkerSources({ table, ledger, prefix, overlaps: this.#overlaps, onRankDropped })
     const tracksOutput = tracksBlocks && config.tracksOutputBlocks
     this.#bookings = new LiveBookings(prefix, ledger, { blockSize, tracksOutput })
   }

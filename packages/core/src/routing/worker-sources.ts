@@ -1,6 +1,7 @@
-import type { PrefixState } from '@router/kv-index'
-import { RouterError } from '@router/sdk'
+import type { PrefixIndex, PrefixState } from '@router/kv-index'
+import { RouterError, type WorkerRank } from '@router/sdk'
 import type { LoadLedger } from '../load/load-ledger.js'
+import { rankAt } from '../load/load-shapes.js'
 import type { WorkerRecord } from '../worker-record.js'
 import type { WorkerTable } from '../worker-table.js'
 import type { OverlapColumns } from './overlap-columns.js'
@@ -20,6 +21,8 @@ export interface RankState {
   readonly ledger: LoadLedger
   readonly prefix: PrefixState
   readonly overlaps: OverlapColumns
+  /** What a rank holds was dropped for want of room: whoever follows its events must know. */
+  readonly onRankDropped?: ((rank: WorkerRank) => void) | undefined
 }
 
 interface KnownWorker {
@@ -49,6 +52,8 @@ export class WorkerSources {
   readonly #state: RankState
   readonly #workers = new Map<bigint, KnownWorker>()
   #ranks = 0
+  // Advertised blocks by slot.
+  readonly #capacityOf: number[] = []
   // Slots of the last registration that are new, ascending by rank.
   #added: readonly number[] = []
   readonly #stopListening: readonly (() => void)[]
@@ -106,6 +111,19 @@ export class WorkerSources {
     return true
   }
 
+  /** Drops what the rank furthest beyond its capacity holds; its slot, -1 = no rank holds anything. `O(ranks)`. */
+  dropHeaviest(index: PrefixIndex): number {
+    const { table, prefix, onRankDropped } = this.#state
+    const slot = index.heaviestRank(this.#capacityOf)
+    if (slot < 0) return -1
+    table.settle()
+    const rank = rankAt(table, table.rowOfSlot[slot]!)
+    prefix.removeRank(slot)
+    prefix.setRank(slot, this.#workers.get(rank.workerId)!)
+    onRankDropped?.(rank)
+    return slot
+  }
+
   /** Whether the engine of a worker tells what it holds; false when the worker is unknown. */
   hasEvents(workerId: bigint): boolean {
     return this.#workers.get(workerId)?.hasEvents ?? false
@@ -122,6 +140,8 @@ export class WorkerSources {
     this.#workers.set(workerId, worker)
     for (const slot of worker.slots) {
       if (isRestart) ledger.dropRank(slot)
+      while (this.#capacityOf.length <= slot) this.#capacityOf.push(0)
+      this.#capacityOf[slot] = worker.capacityBlocks ?? 0
       const isAnew = prefix.setRank(slot, worker)
       if (isAnew) overlaps.setKnown(slot, !worker.hasEvents)
     }
