@@ -24,7 +24,7 @@ const here = fileURLToPath(new URL('.', import.meta.url))
 const root = join(here, '../..')
 /** The policy, as its author wrote it. */
 export const policyFile = join(here, 'policy/index.js')
-const published = ['sdk', 'core', 'config', 'conformance', 'policy-default']
+const published = ['sdk', 'kv-index', 'core', 'config', 'conformance', 'policy-default']
 
 /**
  * Builds and packs what is published, sets the folder up, and runs both programs in it.
