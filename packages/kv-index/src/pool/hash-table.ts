@@ -21,8 +21,9 @@ export class HashTable {
   touched = 0
   readonly #shards: Int32Array[] = Array.from({ length: SHARDS }, () => NONE)
   readonly #counts = new Int32Array(SHARDS)
-  // The most entries of each shard.
+  // The most entries of each shard, and the fewest.
   readonly #limits = new Int32Array(SHARDS)
+  readonly #floors = new Int32Array(SHARDS)
   #fingerprints = new Int32Array(64)
   // Where the last `seek` or `next` stands.
   #shard: Int32Array = NONE
@@ -42,7 +43,7 @@ export class HashTable {
     let at = homeOf(fingerprint, shard.length)
     let value = shard[at + 1]!
     while (value !== 0 && shard[at] !== fingerprint) {
-      at = at + 2 === shard.length ? 0 : at + 2
+      at = (at + 2) & (shard.length - 1)
       value = shard[at + 1]!
     }
     this.#slot = at
@@ -55,7 +56,7 @@ export class HashTable {
     let at = this.#slot
     let value: number
     do {
-      at = at + 2 === shard.length ? 0 : at + 2
+      at = (at + 2) & (shard.length - 1)
       value = shard[at + 1]!
     } while (value !== 0 && shard[at] !== fingerprint)
     this.#slot = at
@@ -72,13 +73,20 @@ export class HashTable {
   insertRun(words: Int32Array, at: number, count: number, value: number): void {
     this.#touch(words, at, count)
     if (this.suspects.length > 0) this.suspects.length = 0
+    const shards = this.#shards
+    const counts = this.#counts
+    const limits = this.#limits
+    const fingerprints = this.#fingerprints
     for (let index = 0; index < count; index++) {
-      const fingerprint = this.#fingerprints[index]!
-      const shard = this.#room(shardOf[fingerprint >>> PREFIX_SHIFT]!)
+      const fingerprint = fingerprints[index]!
+      const place = shardOf[fingerprint >>> PREFIX_SHIFT]!
+      const entries = counts[place]! + 1
+      counts[place] = entries
+      const shard = entries > limits[place]! ? this.#grow(place) : shards[place]!
       let slot = homeOf(fingerprint, shard.length)
       while (shard[slot + 1] !== 0) {
         if (shard[slot] === fingerprint) this.suspects.push(shard[slot + 1]! - 1, value + index)
-        slot = slot + 2 === shard.length ? 0 : slot + 2
+        slot = (slot + 2) & (shard.length - 1)
       }
       shard[slot] = fingerprint
       shard[slot + 1] = value + index + 1
@@ -95,34 +103,28 @@ export class HashTable {
 
   /** Removes a value, which must be there. Ends a walk. */
   remove(fingerprint: number, value: number): void {
-    const index = shardOf[fingerprint >>> PREFIX_SHIFT]!
-    const shard = this.#shards[index]!
-    const end = shard.length
-    let hole = homeOf(fingerprint, end)
-    while (shard[hole + 1] !== value + 1) hole = hole + 2 === end ? 0 : hole + 2
-    let at = hole
-    for (;;) {
-      at = at + 2 === end ? 0 : at + 2
-      const moved = shard[at + 1]!
-      if (moved === 0) break
-      const home = homeOf(shard[at]!, end)
-      // An entry may fill the hole unless its home lies behind it.
-      if (hole <= at ? home <= hole || home > at : home <= hole && home > at) {
-        shard[hole] = shard[at]!
-        shard[hole + 1] = moved
-        hole = at
-      }
-    }
-    shard[hole + 1] = 0
+    const place = shardOf[fingerprint >>> PREFIX_SHIFT]!
+    take(this.#shards[place]!, fingerprint, value + 1)
     this.size--
-    const count = --this.#counts[index]!
-    if (count < (end >> 1) * EMPTIEST && end > 2 * SMALLEST) this.#resize(index, end >> 2)
+    if (--this.#counts[place]! < this.#floors[place]!) this.#shrink(place)
   }
 
   /** Removes `value`, `value + 1` ... under the keys of a run. Ends a walk. */
   removeRun(words: Int32Array, at: number, count: number, value: number): void {
     this.#touch(words, at, count)
-    for (let index = 0; index < count; index++) this.remove(this.#fingerprints[index]!, value + index)
+    const shards = this.#shards
+    const counts = this.#counts
+    const floors = this.#floors
+    const fingerprints = this.#fingerprints
+    for (let index = 0; index < count; index++) {
+      const fingerprint = fingerprints[index]!
+      const place = shardOf[fingerprint >>> PREFIX_SHIFT]!
+      take(shards[place]!, fingerprint, value + index + 1)
+      const entries = counts[place]! - 1
+      counts[place] = entries
+      if (entries < floors[place]!) this.#shrink(place)
+    }
+    this.size -= count
   }
 
   /** Fingerprints of a run, and its first slots into the cache. */
@@ -159,7 +161,12 @@ export class HashTable {
     }
     this.#shards[index] = shard
     this.#limits[index] = Math.floor(slots * FULLEST)
+    this.#floors[index] = slots > SMALLEST ? Math.ceil(slots * EMPTIEST) : 0
     return shard
+  }
+
+  #shrink(index: number): void {
+    this.#resize(index, this.#shards[index]!.length >> 2)
   }
 }
 
@@ -184,7 +191,23 @@ function homeOf(fingerprint: number, words: number): number {
 
 function put(shard: Int32Array, fingerprint: number, stored: number): void {
   let at = homeOf(fingerprint, shard.length)
-  while (shard[at + 1] !== 0) at = at + 2 === shard.length ? 0 : at + 2
+  while (shard[at + 1] !== 0) at = (at + 2) & (shard.length - 1)
   shard[at] = fingerprint
   shard[at + 1] = stored
+}
+
+/** Removes an entry that is there. */
+function take(shard: Int32Array, fingerprint: number, stored: number): void {
+  const mask = shard.length - 1
+  let hole = homeOf(fingerprint, shard.length)
+  while (shard[hole + 1] !== stored) hole = (hole + 2) & mask
+  for (let at = (hole + 2) & mask; shard[at + 1] !== 0; at = (at + 2) & mask) {
+    // An entry may fill the hole unless its home lies behind it.
+    const home = homeOf(shard[at]!, shard.length)
+    if (((at - home) & mask) < ((at - hole) & mask)) continue
+    shard[hole] = shard[at]!
+    shard[hole + 1] = shard[at + 1]!
+    hole = at
+  }
+  shard[hole + 1] = 0
 }
