@@ -1,0 +1,276 @@
+import type { EngineSettings } from './parameters.js'
+import type { EndReason, PassLog } from './pass-log.js'
+import type { RequestBlocks } from './request-blocks.js'
+import { NumberQueue, type RequestTable } from './request-table.js'
+
+/** Who runs, who waits, and what each pass does. Nothing is allocated but to grow. */
+export class VllmScheduler {
+  /** Requests with a prompt token in this pass; their prompt tokens computed after it, and before. */
+  prefillBatch = 0
+  prefillEnds = 0
+  prefillStarts = 0
+  /** Requests that decode in this pass, and the tokens they have before the new one. */
+  decodeBatch = 0
+  decodeContext = 0
+  preemptions = 0
+  committedPrefillTokens = 0
+  runningCount = 0
+  readonly #settings: EngineSettings
+  readonly #requests: RequestTable
+  readonly #blocks: RequestBlocks
+  readonly #log: PassLog
+  readonly #waiting = new NumberQueue()
+  /** In the order of admission. */
+  #running = new Int32Array(64)
+  /** Running requests that ask for no output. */
+  #outputlessCount = 0
+  /** Request and reason of those that this pass rejects or gives up. */
+  readonly #refused: { readonly requests: NumberQueue; readonly reasons: EndReason[] } = {
+    requests: new NumberQueue(),
+    reasons: [],
+  }
+  readonly #ended = new NumberQueue()
+  #budget = 0
+  #didAnything = false
+
+  constructor(settings: EngineSettings, requests: RequestTable, blocks: RequestBlocks, log: PassLog) {
+    this.#settings = settings
+    this.#requests = requests
+    this.#blocks = blocks
+    this.#log = log
+  }
+
+  get waitingCount(): number {
+    return this.#waiting.size
+  }
+
+  enqueue(request: number): void {
+    this.#waiting.pushBack(request)
+  }
+
+  /** Forms a pass; false when there is nothing to do. */
+  schedule(): boolean {
+    this.#budget = this.#settings.maxPassTokens
+    this.#didAnything = false
+    const preemptionsBefore = this.preemptions
+    this.#continueRunning()
+    if (this.preemptions === preemptionsBefore) while (this.#admitFirst());
+    this.#sumBatches()
+    return this.#didAnything
+  }
+
+  /** Ends the pass: tokens, requests that are done, then those refused. */
+  produce(): void {
+    const { computedTokens, knownTokens, promptTokens, maxOutputTokens, scheduledTokens, stopTokens } =
+      this.#requests
+    const running = this.#running
+    this.committedPrefillTokens += this.#scheduledPrefill()
+    if (this.#outputlessCount > 0) this.#endOutputless()
+    const count = this.runningCount
+    let kept = 0
+    for (let index = 0; index < count; index++) {
+      const request = running[index]!
+      scheduledTokens[request] = 0
+      const known = knownTokens[request]!
+      if (computedTokens[request] === known && maxOutputTokens[request]! > 0) {
+        knownTokens[request] = known + 1
+        this.#log.token(request, known + 1 - promptTokens[request]!)
+        if (known + 1 >= stopTokens[request]!) {
+          this.#end(request)
+          continue
+        }
+      }
+      running[kept++] = request
+    }
+    this.runningCount = kept
+    for (const { requests, reasons } = this.#refused; requests.size > 0; requests.shift()) {
+      this.#log.ended(requests.first, reasons[0]!)
+      this.#ended.pushBack(requests.first)
+      reasons.shift()
+    }
+  }
+
+  /** Frees the numbers of the requests that ended with this pass. */
+  forgetEnded(): void {
+    for (; this.#ended.size > 0; this.#ended.shift()) {
+      this.#blocks.forget(this.#ended.first)
+      this.#requests.give(this.#ended.first)
+    }
+  }
+
+  /** Step 1: running requests in order, as far as the budget goes. */
+  #continueRunning(): void {
+    const { computedTokens, knownTokens, scheduledTokens } = this.#requests
+    const running = this.#running
+    for (let index = 0; index < this.runningCount && this.#budget > 0; index++) {
+      const request = running[index]!
+      const before = computedTokens[request]!
+      const missing = knownTokens[request]! - before
+      const wanted = missing < this.#budget ? missing : this.#budget
+      if (this.#blocks.blocksOf(before + wanted) > this.#settings.poolBlocks) {
+        this.#giveUp(request, index--)
+        continue
+      }
+      if (!this.#makeRoom(request, before + wanted)) return
+      computedTokens[request] = before + wanted
+      scheduledTokens[request] = wanted
+      this.#budget -= wanted
+      this.#didAnything = true
+      this.#blocks.fill(request, before + wanted)
+    }
+  }
+
+  /** Room for the first `tokens` tokens of a request, if others must go for it; false when it had to go itself. */
+  #makeRoom(request: number, tokens: number): boolean {
+    while (!this.#blocks.extend(request, tokens)) {
+      const victimIndex = this.#settings.preemptsFirst ? 0 : this.runningCount - 1
+      const victim = this.#running[victimIndex]!
+      this.#preempt(victim, victimIndex)
+      if (victim === request) return false
+    }
+    return true
+  }
+
+  #preempt(request: number, index: number): void {
+    const { computedTokens, scheduledTokens } = this.#requests
+    this.#removeRunning(request, index)
+    this.#blocks.release(request)
+    computedTokens[request] = 0
+    this.#budget += scheduledTokens[request]!
+    scheduledTokens[request] = 0
+    this.#waiting.pushFront(request)
+    this.preemptions++
+    this.#didAnything = true
+    this.#log.preempted(request)
+  }
+
+  /** A running request that has outgrown the pool. */
+  #giveUp(request: number, index: number): void {
+    this.#removeRunning(request, index)
+    this.#blocks.release(request)
+    this.#refuse(request, 'outputs_exceed_pool')
+  }
+
+  #removeRunning(request: number, index: number): void {
+    // What follows moves up; the walk of step 1 does not step back for it.
+    this.#running.copyWithin(index, index + 1, this.runningCount--)
+    if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount--
+  }
+
+  #refuse(request: number, reason: EndReason): void {
+    this.#refused.requests.pushBack(request)
+    this.#refused.reasons.push(reason)
+    this.#didAnything = true
+  }
+
+  /** Step 2, for the head of the queue; false when it has to wait. */
+  #admitFirst(): boolean {
+    const { maxRunning, maxModelTokens, poolBlocks, blockSize, chunksPrefill } = this.#settings
+    if (this.#waiting.size === 0 || this.runningCount >= maxRunning) return false
+    const requests = this.#requests
+    const request = this.#waiting.first
+    const known = requests.knownTokens[request]!
+    const prompt = requests.promptTokens[request]!
+    const blocks = this.#blocks.blocksOf(known)
+    // Never of a request that ran before: that one ends when its outputs take more than the pool.
+    if (blocks > poolBlocks || prompt >= maxModelTokens) {
+      this.#waiting.shift()
+      this.#refuse(request, blocks > poolBlocks ? 'prompt_exceeds_pool' : 'prompt_exceeds_model_len')
+      return true
+    }
+    const hasOutputLeft = requests.maxOutputTokens[request]! > 0
+    const hitBlocks = this.#blocks.hits(request, Math.floor((hasOutputLeft ? known - 1 : known) / blockSize))
+    const { pool } = this.#blocks
+    if (blocks - this.#blocks.activeHits(request, hitBlocks) > poolBlocks - pool.active) return false
+    const hit = hitBlocks * blockSize
+    const rest = known - hit
+    const tokens = rest < this.#budget ? rest : this.#budget
+    if (tokens === 0 && rest > 0) return false
+    if (!chunksPrefill && prompt - hit > this.#budget) return false
+    this.#waiting.shift()
+    this.#blocks.takeHits(request, hitBlocks)
+    this.#blocks.extend(request, hit + tokens)
+    requests.computedTokens[request] = hit + tokens
+    requests.scheduledTokens[request] = tokens
+    this.#budget -= tokens
+    this.#didAnything = true
+    this.#log.admitted(request, hit, requests.wasAdmitted[request] === 1)
+    requests.wasAdmitted[request] = 1
+    this.#blocks.fill(request, hit + tokens)
+    this.#run(request)
+    return true
+  }
+
+  #run(request: number): void {
+    if (this.runningCount === this.#running.length) {
+      const running = new Int32Array(this.runningCount * 2)
+      running.set(this.#running)
+      this.#running = running
+    }
+    this.#running[this.runningCount++] = request
+    if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount++
+  }
+
+  /** What the pass will take time for. */
+  #sumBatches(): void {
+    const { computedTokens, knownTokens, promptTokens, maxOutputTokens, scheduledTokens } = this.#requests
+    const running = this.#running
+    const count = this.runningCount
+    let [prefillBatch, prefillEnds, prefillStarts, decodeBatch, decodeContext] = [0, 0, 0, 0, 0]
+    for (let index = 0; index < count; index++) {
+      const request = running[index]!
+      const after = computedTokens[request]!
+      const before = after - scheduledTokens[request]!
+      const prompt = promptTokens[request]!
+      const known = knownTokens[request]!
+      const hasPromptToken = before < prompt && after > before
+      if (hasPromptToken) {
+        prefillBatch++
+        prefillStarts += before
+        prefillEnds += after < prompt ? after : prompt
+      }
+      if (after !== known || maxOutputTokens[request] === 0) continue
+      if (hasPromptToken && known === prompt) continue
+      decodeBatch++
+      decodeContext += known
+    }
+    this.prefillBatch = prefillBatch
+    this.prefillEnds = prefillEnds
+    this.prefillStarts = prefillStarts
+    this.decodeBatch = decodeBatch
+    this.decodeContext = decodeContext
+  }
+
+  #scheduledPrefill(): number {
+    if (this.prefillBatch === 0) return 0
+    const { computedTokens, promptTokens, scheduledTokens } = this.#requests
+    let tokens = 0
+    for (let index = 0; index < this.runningCount; index++) {
+      const request = this.#running[index]!
+      const scheduled = scheduledTokens[request]!
+      if (computedTokens[request]! - scheduled < promptTokens[request]!) tokens += scheduled
+    }
+    return tokens
+  }
+
+  /** Requests without output whose prompt is computed. */
+  #endOutputless(): void {
+    const { computedTokens, knownTokens, maxOutputTokens } = this.#requests
+    const running = this.#running
+    let kept = 0
+    for (let index = 0; index < this.runningCount; index++) {
+      const request = running[index]!
+      if (maxOutputTokens[request] === 0 && computedTokens[request] === knownTokens[request]) {
+        this.#outputlessCount--
+        this.#end(request)
+      } else running[kept++] = request
+    }
+    this.runningCount = kept
+  }
+
+  #end(request: number): void {
+    this.#blocks.release(request)
+    this.#log.ended(request, 'completed')
+    this.#ended.pushBack(request)
+  }
+}

@@ -1,0 +1,78 @@
+import { type EngineParameters, type EngineRequest, type PassSink, VllmEngine } from '../../src/index.js'
+
+/** A request and when it arrives, in ms. */
+export interface TimedRequest extends EngineRequest {
+  readonly atMs: number
+}
+
+/** A pass as people read it: when it ends, and what it told, in order. */
+export interface Told {
+  readonly endMs: number
+  readonly events: readonly string[]
+}
+
+/** Writes down what it is told; requests by the letter of their arrival. */
+export class Recorder implements PassSink {
+  readonly letters = new Map<number, string>()
+  events: string[] = []
+  admitted = (request: number, hit: number, again: boolean): void =>
+    void this.events.push(`${again ? 'readmitted' : 'admitted'} ${this.#name(request)} ${hit}`)
+  preempted = (request: number): void => void this.events.push(`preempted ${this.#name(request)}`)
+  stored = (block: number, request: number, index: number): void =>
+    void this.events.push(`stored ${block} ${this.#name(request)}${index}`)
+  removed = (block: number): void => void this.events.push(`removed ${block}`)
+  token = (request: number, ordinal: number): void =>
+    void this.events.push(`token ${this.#name(request)}${ordinal}`)
+  ended = (request: number, reason: string): void =>
+    void this.events.push(`ended ${this.#name(request)} ${reason}`)
+  #name(request: number): string {
+    return this.letters.get(request) ?? String(request)
+  }
+}
+
+/** Plays requests, sorted by arrival, on one engine; `atPassEnd` looks at it after each pass. Throws when it does not come to an end. */
+export function play(
+  parameters: EngineParameters,
+  requests: readonly TimedRequest[],
+  atPassEnd: (engine: VllmEngine) => void = () => undefined,
+): Told[] {
+  const engine = new VllmEngine(parameters)
+  const recorder = new Recorder()
+  const told: Told[] = []
+  let next = 0
+  let nowMs = 0
+  for (let passes = 0; passes < 20_000; passes++) {
+    for (; next < requests.length && requests[next]!.atMs <= nowMs; next++)
+      recorder.letters.set(engine.submit(requests[next]!), String.fromCharCode(65 + next))
+    const pass = engine.startPass(nowMs)
+    if (pass === undefined) {
+      if (next === requests.length) return told
+      nowMs = requests[next]!.atMs
+      continue
+    }
+    nowMs = pass.endMs
+    engine.finishPass(recorder)
+    told.push({ endMs: nowMs, events: recorder.events })
+    recorder.events = []
+    atPassEnd(engine)
+  }
+  throw new Error('the engine does not come to an end')
+}
+
+/** Names of blocks: small numbers, as two words each. */
+export function keys(...names: readonly number[]): Uint32Array {
+  return Uint32Array.from(names.flatMap((name) => [name, 0]))
+}
+
+/** Names of a prompt of tokens, block by block: a name stands for the tokens and all before them. */
+export function keysOf(tokens: readonly number[], blockSize: number): Uint32Array {
+  const words: number[] = []
+  let low = 0x811c9dc5
+  let high = 0x01000193
+  for (const [index, token] of tokens.entries()) {
+    low = Math.imul(low ^ token, 0x01000193) >>> 0
+    high = (Math.imul(high ^ low, 0x85ebca6b) + token) >>> 0
+    if ((index + 1) % blockSize === 0) words.push(low, high)
+  }
+  return Uint32Array.from(words)
+}
