@@ -10,6 +10,7 @@ import { rngFamily } from './rng.js'
 import { rustAccountingFamily } from './rust-accounting.js'
 import { rustIndexFamily } from './rust-index.js'
 import { rustPoliciesFamily } from './rust-policies.js'
+import { rustReplayFamily } from './rust-replay.js'
 import { rustSelectionFamily } from './rust-selection.js'
 import { selectionFamily } from './selection.js'
 import { softmaxFamily } from './softmax.js'
@@ -30,6 +31,7 @@ export const families: readonly VectorFamily[] = [
   rustPoliciesFamily,
   rustAccountingFamily,
   rustIndexFamily,
+  rustReplayFamily,
   hashingFamily,
   kvEventsFamily,
   ...waitingFamilies,

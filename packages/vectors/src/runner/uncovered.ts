@@ -4,7 +4,6 @@ import {
   drrDocument,
   policyShapes,
   queueKinds,
-  replayLine,
   serviceLine,
   sessionDocument,
   thunderAgentKinds,
@@ -135,7 +134,6 @@ export const waitingFamilies: readonly VectorFamily[] = [
     },
     (line) => (line['policy'] === undefined ? thunderAgentKinds : shapeOfPolicy(line)),
   ),
-  waiting('rust-replay', '@router/replay', has('topology', 'trace', 'expect'), replayLine),
   waiting('service-sessions', 'the services of apps/router', has('service', 'steps'), serviceLine),
 ]
 

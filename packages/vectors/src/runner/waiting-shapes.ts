@@ -161,32 +161,6 @@ export const queueKinds = z.discriminatedUnion('kind', [
   }),
 ])
 
-const replay = {
-  kind: z.literal('scenario').optional(),
-  ...caption,
-  about: z.string(),
-  router: object,
-  trace: object,
-  concurrency: count1.optional(),
-  arrivalSpeedupRatio: double.optional(),
-  kvEventLagMs: double.optional(),
-  sla: object.optional(),
-  expect: object,
-}
-
-/** Lines of `rust-replay`. */
-export const replayLine = z.discriminatedUnion('topology', [
-  z.strictObject({ topology: z.literal('aggregated'), ...replay, workers: count1, engine: object }),
-  z.strictObject({
-    topology: z.literal('disaggregated'),
-    ...replay,
-    prefillWorkers: count1,
-    decodeWorkers: count1,
-    prefill: object,
-    decode: object,
-  }),
-])
-
 /** Lines of `service-sessions`. */
 export const serviceLine = z.strictObject({
   ...caption,
