@@ -1,7 +1,12 @@
 import { defaultPolicy } from '@router/policy-default'
 import { PolicyCatalog, type WorkerSelectionConfig, routerDefaults } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
-import { type RouterCoreOptions, type RouterWarning, createRouterCore } from '../src/index.js'
+import {
+  type PartitionRouter,
+  type RouterCoreOptions,
+  type RouterWarning,
+  createRouterCore,
+} from '../src/index.js'
 import { caught, codeOf } from './support/caught.js'
 import { nameOf, request } from './support/hosts.js'
 import { firstAfter, tinyPolicy } from './support/policies.js'
@@ -201,6 +206,87 @@ describe('partitions', () => {
       'default role_not_intended',
       'default odd',
     ])
+  })
+})
+
+describe('routers of partitions', () => {
+  const tokens = Uint32Array.from({ length: 64 }, (_, at) => at)
+  const key = { role: 'aggregated' } as const
+
+  it('are built on first use over the table and selector of their partition, with a block size of their own if asked', () => {
+    const core = coreOf({}, { config: { blockSize: 32 } })
+    const router = core.router(key)
+    expect(core.router({ ...key, model: 'default' }, 8)).toBe(router)
+    expect(router.partition).toBe(core.partition(key))
+    expect([router.blockSize, core.router({ ...key, model: 'llama' }, 8).blockSize]).toEqual([32, 8])
+    expect(codeOf(() => core.router({ ...key, model: 'wrong' }, 0))).toBe('ROUTER_BAD_REQUEST')
+    router.upsertWorker({ workerId: 1n })
+    expect(router.reserve({ requestId: 'r', tokens })).toMatchObject({ requiredBlocks: 2 })
+    expect(router.ledger.loadOf(router.slotOf(1n, 0)).activeBlocks).toBe(2)
+  })
+
+  it('share nothing but the most bookings of a process', () => {
+    const core = coreOf({}, { config: { assumesKvReuse: false, approximateCachePolicy: 'lru' } })
+    const keys = [
+      key,
+      { ...key, model: 'llama' },
+      { ...key, routingGroup: 'blue' },
+      { role: 'decode' },
+    ] as const
+    const [first, ...others] = keys.map((one) => core.router(one)) as [PartitionRouter, ...PartitionRouter[]]
+    const record = { workerId: 1n, dataParallelSize: 2, totalKvBlocks: 64 }
+    for (const router of [first, ...others]) router.upsertWorker(record)
+    first.upsertWorker({ workerId: 2n, hasEvents: true })
+    for (const router of others) router.reserve({ requestId: 'same', tokens: tokens.subarray(0, 32) })
+    const before = others.map((router) => router.snapshot())
+    first.reserve({ requestId: 'same', tokens, pinnedWorker: { workerId: 1n, dpRank: 1 } })
+    first.cleared(2n, 0)
+    first.partition.table.setOverloadedWorkers([1n])
+    first.reserve({ requestId: 'other', tokens })
+    first.restartWorker(1n)
+    first.removeWorker(2n)
+    first.tick()
+    expect(others.map((router) => router.snapshot())).toEqual(before)
+    expect(others.map(({ ledger }) => [ledger.live, ledger.booked, ledger.budget.live])).toEqual([
+      [1, 1, 3],
+      [1, 1, 3],
+      [1, 1, 3],
+    ])
+    expect(others.map((router) => router.free('same'))).toEqual([true, true, true])
+    expect([first.ledger.budget.live, first.free('same')]).toEqual([0, false])
+  })
+
+  it('removed give back bookings and listeners, and are built afresh; one that was removed routes no more', () => {
+    const core = coreOf()
+    const other = core.router({ role: 'decode' })
+    other.upsertWorker({ workerId: 1n })
+    other.reserve({ requestId: 'stays', tokens })
+    const router = core.router(key)
+    router.upsertWorker({ workerId: 1n })
+    for (const requestId of ['one', 'two']) router.reserve({ requestId, tokens })
+    const { budget } = router.ledger
+    expect(budget.live).toBe(3)
+    expect([core.remove(key), core.remove(key)]).toEqual([true, false])
+    expect([budget.live, router.ledger.live, other.ledger.live]).toEqual([1, 0, 1])
+    const { table } = router.partition
+    table.removeWorker(1n)
+    table.upsertWorker({ workerId: 1n, dataParallelSize: 40 })
+    for (const call of [
+      () => router.select({ tokens }),
+      () => router.reserve({ requestId: 'three', tokens }),
+      () => router.explain({ tokens }),
+      () => router.potentialLoads({ tokens }),
+    ])
+      expect(call).toThrow(TypeError)
+    expect([budget.live, router.free('one')]).toEqual([1, false])
+    router.dispose()
+    const fresh = core.router(key)
+    expect(fresh).not.toBe(router)
+    expect(fresh.snapshot()).toMatchObject({ ranks: [], bookings: 0 })
+    core.dispose()
+    expect([budget.live, other.ledger.live, core.partitions]).toEqual([0, 0, []])
+    core.dispose()
+    expect(budget.live).toBe(0)
   })
 })
 

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest'
+import type { PartitionRouter } from '../src/index.js'
+import { type RoutingOptions, believed, routingHost, told, tokensOf } from './support/routing-hosts.js'
+
+declare const process: { readonly memoryUsage: () => { readonly heapUsed: number } }
+
+const warmUps = 5_000
+const calls = 2_000
+// A busy machine is late to optimise; what allocates then still does in the last batch.
+const batches = 60
+
+/** Bytes per call on the JavaScript heap: the smallest growth over several batches, until one needs no more than `enough`. */
+function bytesPerCall(body: () => unknown, enough = 0): number {
+  for (let call = 0; call < warmUps; call++) body()
+  let least = Infinity
+  for (let batch = 0; batch < batches && least > enough; batch++) {
+    const before = process.memoryUsage().heapUsed
+    for (let call = 0; call < calls; call++) body()
+    const growth = process.memoryUsage().heapUsed - before
+    if (growth >= 0 && growth / calls < least) least = growth / calls
+  }
+  return least
+}
+
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
+const ids = Array.from({ length: 64 }, (_, id) => `request-${id}`)
+const requests = ids.map((requestId, at) => ({
+  requestId,
+  tokens: Uint32Array.from(tokensOf(letters.slice(0, at % 30) + letters)),
+}))
+
+/** 64 ranks that hold parts of the prompts, and 40 requests in flight. */
+function fleet(options: RoutingOptions): { readonly router: PartitionRouter; readonly turn: () => void } {
+  const { router, store } = routingHost(options)
+  for (const { workerId, hasEvents } of options.workers!) {
+    if (hasEvents === true) store(`${workerId}`, letters.slice(0, Number(workerId) % 30))
+  }
+  let turn = 0
+  const book = () => {
+    router.reserve(requests[turn++ % 64]!)
+    if (turn > 40) router.free(ids[(turn - 41) % 64]!)
+  }
+  for (let live = 0; live < 40; live++) book()
+  return { router, turn: book }
+}
+
+const numbers = Array.from({ length: 64 }, (_, id) => id)
+const holes = (host: ReturnType<typeof fleet>) => {
+  host.router.partition.table.setOverloadedWorkers([3n, 5n])
+  return host
+}
+
+// Beliefs pass halves of hashes from call to call, which the engine may box: 16 bytes each, two a block.
+const perBelief = 32 * 66
+
+it.each<[string, () => ReturnType<typeof fleet>, number]>([
+  ['of ranks that tell', () => fleet({ workers: told(...numbers) }), 256],
+  ['of ranks that tell, some of them overloaded', () => holes(fleet({ workers: told(...numbers) })), 256],
+  [
+    'with predictions',
+    () => fleet({ workers: told(...numbers), config: { predictedTtlMs: 1000 } }),
+    256 + perBelief,
+  ],
+  ['of ranks that are believed', () => fleet({ workers: believed(...numbers) }), 256 + perBelief],
+])(
+  'warm, a query allocates nothing, and a booking what its id and its records take: %s',
+  (_name, build, mostBytes) => {
+    const { router, turn } = build()
+    // Whatever grew with the ranks would be 500 bytes and more here.
+    const ofBooking = bytesPerCall(turn, mostBytes)
+    let query = 0
+    const ofQuery = bytesPerCall(() => router.select(requests[query++ % 64]!), 8)
+    expect(ofQuery).toBeLessThanOrEqual(8)
+    expect(ofBooking).toBeLessThanOrEqual(mostBytes)
+    expect([router.ledger.live, router.ledger.audit()]).toEqual([40, []])
+  },
+)
