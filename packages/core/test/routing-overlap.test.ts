@@ -245,7 +245,8 @@ describe('workers that join and leave', () => {
     const host = routingHost({ workers: told(0) })
     host.store('0', 'abc')
     expect(host.device('abc')).toEqual({ '0.0': 3 })
-    for (let worker = 300; worker > 0; worker--) host.router.upsertWorker({ workerId: BigInt(worker) })
+    for (let worker = 300; worker > 0; worker--)
+      host.router.upsertWorker({ workerId: BigInt(worker), hasEvents: worker % 3 === 0 })
     for (let worker = 1; worker <= 300; worker++) {
       if (worker % 7 === 0) host.router.removeWorker(BigInt(worker))
     }
@@ -253,7 +254,8 @@ describe('workers that join and leave', () => {
     host.store('400', 'ab')
     const device = Object.entries(host.device('abc'))
     expect(device).toHaveLength(301 - 42 + 1)
-    expect(device.filter(([, blocks]) => blocks !== 0)).toEqual([
+    expect(device.filter(([, blocks]) => blocks === undefined)).toHaveLength(100 - 14)
+    expect(device.filter(([, blocks]) => blocks !== 0 && blocks !== undefined)).toEqual([
       ['0.0', 3],
       ['400.0', 2],
     ])

@@ -46,7 +46,7 @@ const id = fc.constantFrom('p', 'q', 'r', 's', 't')
 const tier = fc.constantFrom(0, 0, 0, 1, 1, 2, 3)
 
 /** Prompts of a system prompt and a few branches; a dot is a token of an incomplete last block. */
-export const word: fc.Arbitrary<string> = fc
+const word: fc.Arbitrary<string> = fc
   .tuple(fc.nat({ max: 4 }), fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 4 }), fc.nat({ max: 3 }))
   .map(([shared, rest, dots]) => `${'a'.repeat(shared)}${rest}${'.'.repeat(dots)}`)
 
