@@ -30,4 +30,9 @@ export const stateBenches: readonly StateBench[] = [
     description: 'what a whole decision costs, from token ids to the booking and its release',
     rows: async () => (await import('../core/rows.js')).coreRows,
   },
+  {
+    name: 'engine',
+    description: 'what the simulated engine costs: passes, whole runs',
+    rows: async () => (await import('../engine/rows.js')).engineRows,
+  },
 ]

@@ -34,87 +34,88 @@ export interface PassSink {
   ended: (request: number, reason: EndReason) => void
 }
 
-const [ADMITTED, READMITTED, PREEMPTED, STORED, REMOVED, TOKEN, ENDED] = [0, 1, 2, 3, 4, 5, 6] as const
-const width = 4
+const [TOKEN, ENDED, STORED, REMOVED, ADMITTED, READMITTED, PREEMPTED] = [0, 1, 2, 3, 4, 5, 6] as const
+const kindBits = 3
+const kindMask = 7
 
-/** What happened in a pass, until somebody wants to know. Bounded by what one pass can do; nothing is allocated but to grow. */
+/**
+ * What happened in a pass, until somebody wants to know: two numbers an entry, a kind with a request or block and what it is about;
+ * three for a stored block. Bounded by what one pass can do; nothing is allocated but to grow.
+ */
 export class PassLog {
-  #entries = new Int32Array(1024)
+  /** Entries. */
+  size = 0
+  #numbers = new Int32Array(1024)
   #length = 0
 
-  /** Entries. */
-  get size(): number {
-    return this.#length / width
-  }
-
   clear(): void {
+    this.size = 0
     this.#length = 0
   }
 
   admitted(request: number, hitTokens: number, isReadmission: boolean): void {
-    this.#add(isReadmission ? READMITTED : ADMITTED, request, hitTokens, 0)
+    this.#add(isReadmission ? READMITTED : ADMITTED, request, hitTokens)
   }
 
   preempted(request: number): void {
-    this.#add(PREEMPTED, request, 0, 0)
+    this.#add(PREEMPTED, request, 0)
   }
 
   stored(block: number, request: number, index: number): void {
-    this.#add(STORED, block, request, index)
+    this.#add(STORED, request, index)
+    this.#numbers[this.#length++] = block
   }
 
   removed(block: number): void {
-    this.#add(REMOVED, block, 0, 0)
+    this.#add(REMOVED, block, 0)
   }
 
   token(request: number, ordinal: number): void {
-    this.#add(TOKEN, request, ordinal, 0)
+    this.#add(TOKEN, request, ordinal)
   }
 
   ended(request: number, reason: EndReason): void {
-    this.#add(ENDED, request, endReasons.indexOf(reason), 0)
+    this.#add(ENDED, request, endReasons.indexOf(reason))
   }
 
   /** Tells everything, in order. */
   tell(sink: PassSink): void {
-    const entries = this.#entries
+    const numbers = this.#numbers
     const length = this.#length
-    for (let at = 0; at < length; at += width) {
-      const first = entries[at + 1]!
-      const second = entries[at + 2]!
-      switch (entries[at]) {
+    let at = 0
+    while (at < length) {
+      const head = numbers[at++]!
+      const subject = head >> kindBits
+      const detail = numbers[at++]!
+      switch (head & kindMask) {
         case TOKEN:
-          sink.token(first, second)
+          sink.token(subject, detail)
           break
-        case ADMITTED:
-          sink.admitted(first, second, false)
-          break
-        case READMITTED:
-          sink.admitted(first, second, true)
-          break
-        case PREEMPTED:
-          sink.preempted(first)
+        case ENDED:
+          sink.ended(subject, endReasons[detail]!)
           break
         case STORED:
-          sink.stored(first, second, entries[at + 3]!)
+          sink.stored(numbers[at++]!, subject, detail)
           break
         case REMOVED:
-          sink.removed(first)
+          sink.removed(subject)
+          break
+        case PREEMPTED:
+          sink.preempted(subject)
           break
         default:
-          sink.ended(first, endReasons[second]!)
+          sink.admitted(subject, detail, (head & kindMask) === READMITTED)
       }
     }
   }
 
-  #add(kind: number, first: number, second: number, third: number): void {
+  #add(kind: number, subject: number, detail: number): void {
     const at = this.#length
-    if (at === this.#entries.length) this.#entries = grown(this.#entries, new Int32Array(at * 2))
-    const entries = this.#entries
-    entries[at] = kind
-    entries[at + 1] = first
-    entries[at + 2] = second
-    entries[at + 3] = third
-    this.#length = at + width
+    // Room for the longest entry.
+    if (at + 3 > this.#numbers.length) this.#numbers = grown(this.#numbers, new Int32Array(at * 2))
+    this.#numbers[at] = (subject << kindBits) | kind
+    this.#numbers[at + 1] = detail
+    this.#length = at + 2
+    this.size++
   }
 }

@@ -3,6 +3,9 @@ import { KvPool } from './kv-pool.js'
 import type { PassLog } from './pass-log.js'
 import type { RequestTable } from './request-table.js'
 
+/** Tokens that no request reaches. */
+const never = 0x7fff_ffff
+
 /** What requests own of the pool: which blocks they have, which of them are cached. Nothing is allocated but to grow. */
 export class RequestBlocks {
   readonly pool: KvPool
@@ -66,23 +69,23 @@ export class RequestBlocks {
     const blocks = this.#requests.blocks[request]!
     const places = this.#requests.places[request]!
     for (let index = 0; index < count; index++) places[index] = this.pool.pin(blocks[index]!)
-    this.#requests.cachedBlocks[request] = count
-    this.#requests.ownedBlocks[request] = count
+    this.#own(request, count)
+    this.#markCached(request, count)
   }
 
   /** Makes room for the first `tokens` tokens of a request; false and nothing done when there is none. */
   extend(request: number, tokens: number): boolean {
-    const owned = this.#requests.ownedBlocks
-    const missing = this.blocksOf(tokens) - owned[request]!
+    const owned = this.#requests.ownedBlocks[request]!
+    const missing = this.blocksOf(tokens) - owned
     if (missing <= 0) return true
     if (!this.pool.reserve(missing)) return false
-    owned[request]! += missing
+    this.#own(request, owned + missing)
     return true
   }
 
   /** Caches every block that the first `tokens` tokens fill. */
   fill(request: number, tokens: number): void {
-    if (!this.#cachesPrefixes) return
+    if (tokens < this.#requests.fullAtTokens[request]!) return
     const { cachedBlocks, namedBlocks } = this.#requests
     const blocks = this.#requests.blocks[request]!
     const places = this.#requests.places[request]!
@@ -94,7 +97,7 @@ export class RequestBlocks {
       }
       places[index] = this.pool.cache(blocks[index]!, request, index)
     }
-    if (full > cachedBlocks[request]!) cachedBlocks[request] = full
+    this.#markCached(request, full)
   }
 
   /** Gives everything back, the last block first, so that it is evicted before its parents. */
@@ -104,7 +107,17 @@ export class RequestBlocks {
     const cached = cachedBlocks[request]!
     this.pool.releasePrivate(ownedBlocks[request]! - cached)
     for (let index = cached - 1; index >= 0; index--) this.pool.unpin(places[index]!)
-    ownedBlocks[request] = 0
-    cachedBlocks[request] = 0
+    this.#own(request, 0)
+    this.#markCached(request, 0)
+  }
+
+  #own(request: number, blocks: number): void {
+    this.#requests.ownedBlocks[request] = blocks
+    this.#requests.roomTokens[request] = blocks * this.#blockSize
+  }
+
+  #markCached(request: number, blocks: number): void {
+    this.#requests.cachedBlocks[request] = blocks
+    this.#requests.fullAtTokens[request] = this.#cachesPrefixes ? (blocks + 1) * this.#blockSize : never
   }
 }

@@ -11,7 +11,7 @@ export class RequestTable {
   knownTokens = new Int32Array(64)
   /** Of the known ones, those with a place in the pool. */
   computedTokens = new Int32Array(64)
-  /** What this pass added to `computedTokens`. */
+  /** What this pass added to `computedTokens`; not kept of a request that only decodes. */
   scheduledTokens = new Int32Array(64)
   /** Tokens at which the generation stops, whatever was asked for. */
   stopTokens = new Int32Array(64)
@@ -19,6 +19,12 @@ export class RequestTable {
   /** Blocks owned, the cached ones first. */
   ownedBlocks = new Int32Array(64)
   cachedBlocks = new Int32Array(64)
+  /** Tokens that the owned blocks hold. */
+  roomTokens = new Int32Array(64)
+  /** Tokens at which the next block is full and becomes cached. */
+  fullAtTokens = new Int32Array(64)
+  /** Of a request that only decodes: as long as it has computed fewer, it needs and fills no block. 0 = it does more. */
+  quietTokens = new Int32Array(64)
   /** Leading blocks whose number is known. */
   namedBlocks = new Int32Array(64)
   /** By request, numbers of its blocks from the first on. */
@@ -47,6 +53,9 @@ export class RequestTable {
     this.wasAdmitted[request] = 0
     this.ownedBlocks[request] = 0
     this.cachedBlocks[request] = 0
+    this.roomTokens[request] = 0
+    this.fullAtTokens[request] = 0
+    this.quietTokens[request] = 0
     this.namedBlocks[request] = 0
     if ((this.blocks[request]?.length ?? -1) < blocks) {
       const length = Math.max(16, 2 ** Math.ceil(Math.log2(blocks + 1)))
@@ -71,6 +80,9 @@ export class RequestTable {
     this.wasAdmitted = grown(this.wasAdmitted, new Uint8Array(length))
     this.ownedBlocks = grown(this.ownedBlocks, new Int32Array(length))
     this.cachedBlocks = grown(this.cachedBlocks, new Int32Array(length))
+    this.roomTokens = grown(this.roomTokens, new Int32Array(length))
+    this.fullAtTokens = grown(this.fullAtTokens, new Int32Array(length))
+    this.quietTokens = grown(this.quietTokens, new Int32Array(length))
     this.namedBlocks = grown(this.namedBlocks, new Int32Array(length))
     this.#free = grown(this.#free, new Int32Array(length))
   }

@@ -3,6 +3,8 @@ import type { EndReason, PassLog } from './pass-log.js'
 import type { RequestBlocks } from './request-blocks.js'
 import { NumberQueue, type RequestTable } from './request-table.js'
 
+const [DONE, GONE, STOP] = [0, 1, 2] as const
+
 /** Who runs, who waits, and what each pass does. Nothing is allocated but to grow. */
 export class VllmScheduler {
   /** Requests with a prompt token in this pass; their prompt tokens computed after it, and before. */
@@ -32,6 +34,8 @@ export class VllmScheduler {
   readonly #ended = new NumberQueue()
   #budget = 0
   #didAnything = false
+  /** Whether this pass is more than one token each for requests that decode, so that what it costs has to be summed up at its end. */
+  #isMixed = false
 
   constructor(settings: EngineSettings, requests: RequestTable, blocks: RequestBlocks, log: PassLog) {
     this.#settings = settings
@@ -52,35 +56,38 @@ export class VllmScheduler {
   schedule(): boolean {
     this.#budget = this.#settings.maxPassTokens
     this.#didAnything = false
+    this.#isMixed = false
+    this.prefillBatch = 0
     const preemptionsBefore = this.preemptions
     this.#continueRunning()
     if (this.preemptions === preemptionsBefore) while (this.#admitFirst());
-    this.#sumBatches()
+    if (this.#isMixed) this.#sumBatches()
     return this.#didAnything
   }
 
   /** Ends the pass: tokens, requests that are done, then those refused. */
   produce(): void {
-    const { computedTokens, knownTokens, promptTokens, maxOutputTokens, scheduledTokens, stopTokens } =
-      this.#requests
+    const { computedTokens, knownTokens, promptTokens, stopTokens } = this.#requests
+    const log = this.#log
     const running = this.#running
-    this.committedPrefillTokens += this.#scheduledPrefill()
+    if (this.#isMixed) this.#settleScheduled()
     if (this.#outputlessCount > 0) this.#endOutputless()
     const count = this.runningCount
     let kept = 0
     for (let index = 0; index < count; index++) {
       const request = running[index]!
-      scheduledTokens[request] = 0
       const known = knownTokens[request]!
-      if (computedTokens[request] === known && maxOutputTokens[request]! > 0) {
+      const stop = stopTokens[request]!
+      if (computedTokens[request] === known && known < stop) {
         knownTokens[request] = known + 1
-        this.#log.token(request, known + 1 - promptTokens[request]!)
-        if (known + 1 >= stopTokens[request]!) {
+        log.token(request, known + 1 - promptTokens[request]!)
+        if (known + 1 === stop) {
           this.#end(request)
           continue
         }
       }
-      running[kept++] = request
+      if (kept !== index) running[kept] = request
+      kept++
     }
     this.runningCount = kept
     for (const { requests, reasons } = this.#refused; requests.size > 0; requests.shift()) {
@@ -100,24 +107,62 @@ export class VllmScheduler {
 
   /** Step 1: running requests in order, as far as the budget goes. */
   #continueRunning(): void {
-    const { computedTokens, knownTokens, scheduledTokens } = this.#requests
+    const { computedTokens, quietTokens } = this.#requests
     const running = this.#running
+    this.decodeBatch = 0
+    this.decodeContext = 0
+    let quietBatch = 0
+    let quietContext = 0
     for (let index = 0; index < this.runningCount && this.#budget > 0; index++) {
       const request = running[index]!
-      const before = computedTokens[request]!
-      const missing = knownTokens[request]! - before
-      const wanted = missing < this.#budget ? missing : this.#budget
-      if (this.#blocks.blocksOf(before + wanted) > this.#settings.poolBlocks) {
-        this.#giveUp(request, index--)
-        continue
+      // Of a request that only decodes, the tokens known are those computed and one.
+      const known = computedTokens[request]! + 1
+      if (known < quietTokens[request]!) {
+        computedTokens[request] = known
+        this.#budget--
+        quietBatch++
+        quietContext += known
+      } else {
+        const outcome = this.#continueOne(request, index)
+        if (outcome === STOP) break
+        if (outcome === GONE) index--
       }
-      if (!this.#makeRoom(request, before + wanted)) return
-      computedTokens[request] = before + wanted
-      scheduledTokens[request] = wanted
-      this.#budget -= wanted
-      this.#didAnything = true
-      this.#blocks.fill(request, before + wanted)
     }
+    if (quietBatch > 0) this.#didAnything = true
+    this.decodeBatch += quietBatch
+    this.decodeContext += quietContext
+  }
+
+  /** A request that needs a block, fills one, or does more than decode. */
+  #continueOne(request: number, index: number): typeof DONE | typeof GONE | typeof STOP {
+    const { computedTokens, knownTokens, quietTokens, scheduledTokens } = this.#requests
+    const before = computedTokens[request]!
+    const known = knownTokens[request]!
+    const after = before + Math.min(known - before, this.#budget)
+    if (this.#blocks.blocksOf(after) > this.#settings.poolBlocks) {
+      this.#giveUp(request, index)
+      return GONE
+    }
+    if (!this.#makeRoom(request, after)) return STOP
+    computedTokens[request] = after
+    this.#budget -= after - before
+    this.#didAnything = true
+    this.#blocks.fill(request, after)
+    if (quietTokens[request]! > 0) {
+      this.#keepQuiet(request)
+      this.decodeBatch++
+      this.decodeContext += known
+    } else {
+      scheduledTokens[request] = after - before
+      this.#isMixed = true
+    }
+    return DONE
+  }
+
+  /** From now on the request only decodes, or still does. */
+  #keepQuiet(request: number): void {
+    const { quietTokens, roomTokens, fullAtTokens } = this.#requests
+    quietTokens[request] = Math.min(roomTokens[request]! + 1, fullAtTokens[request]!)
   }
 
   /** Room for the first `tokens` tokens of a request, if others must go for it; false when it had to go itself. */
@@ -132,15 +177,21 @@ export class VllmScheduler {
   }
 
   #preempt(request: number, index: number): void {
-    const { computedTokens, scheduledTokens } = this.#requests
+    const { computedTokens, knownTokens, quietTokens, scheduledTokens } = this.#requests
+    const scheduled =
+      quietTokens[request]! > 0
+        ? computedTokens[request]! + 1 - knownTokens[request]!
+        : scheduledTokens[request]!
     this.#removeRunning(request, index)
     this.#blocks.release(request)
     computedTokens[request] = 0
-    this.#budget += scheduledTokens[request]!
+    this.#budget += scheduled
     scheduledTokens[request] = 0
+    quietTokens[request] = 0
     this.#waiting.pushFront(request)
     this.preemptions++
     this.#didAnything = true
+    this.#isMixed = true
     this.#log.preempted(request)
   }
 
@@ -194,6 +245,7 @@ export class VllmScheduler {
     requests.scheduledTokens[request] = tokens
     this.#budget -= tokens
     this.#didAnything = true
+    this.#isMixed = true
     this.#log.admitted(request, hit, requests.wasAdmitted[request] === 1)
     requests.wasAdmitted[request] = 1
     this.#blocks.fill(request, hit + tokens)
@@ -216,7 +268,11 @@ export class VllmScheduler {
     const { computedTokens, knownTokens, promptTokens, maxOutputTokens, scheduledTokens } = this.#requests
     const running = this.#running
     const count = this.runningCount
-    let [prefillBatch, prefillEnds, prefillStarts, decodeBatch, decodeContext] = [0, 0, 0, 0, 0]
+    let prefillBatch = 0
+    let prefillEnds = 0
+    let prefillStarts = 0
+    let decodeBatch = 0
+    let decodeContext = 0
     for (let index = 0; index < count; index++) {
       const request = running[index]!
       const after = computedTokens[request]!
@@ -241,16 +297,18 @@ export class VllmScheduler {
     this.decodeContext = decodeContext
   }
 
-  #scheduledPrefill(): number {
-    if (this.prefillBatch === 0) return 0
-    const { computedTokens, promptTokens, scheduledTokens } = this.#requests
-    let tokens = 0
+  /** What was scheduled is computed: counts prefill, and whoever has all its tokens only decodes from now on. */
+  #settleScheduled(): void {
+    const { computedTokens, knownTokens, promptTokens, quietTokens, scheduledTokens } = this.#requests
     for (let index = 0; index < this.runningCount; index++) {
       const request = this.#running[index]!
+      if (quietTokens[request]! > 0) continue
       const scheduled = scheduledTokens[request]!
-      if (computedTokens[request]! - scheduled < promptTokens[request]!) tokens += scheduled
+      if (computedTokens[request]! - scheduled < promptTokens[request]!)
+        this.committedPrefillTokens += scheduled
+      scheduledTokens[request] = 0
+      if (computedTokens[request] === knownTokens[request]) this.#keepQuiet(request)
     }
-    return tokens
   }
 
   /** Requests without output whose prompt is computed. */
