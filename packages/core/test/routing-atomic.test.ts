@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest'
 import type { ReservedRequest, RouterCoreConfig } from '../src/index.js'
 import { codeOf } from './support/caught.js'
 import { lowestTotal, tinyPolicy } from './support/policies.js'
-import { type RoutingHost, believed, hashed, routingHost, told, tokensOf } from './support/routing-hosts.js'
+import {
+  type RoutingHost,
+  believed,
+  drawingPolicy,
+  hashed,
+  routingHost,
+  told,
+  tokensOf,
+} from './support/routing-hosts.js'
 
 /** What a router knows, the order of its own draws, and the books. */
 function state({ router }: RoutingHost) {
@@ -77,7 +85,8 @@ describe.each<[string, RouterCoreConfig]>([
   ['with retention by capacity', { approximateCachePolicy: 'lru', tracksOutputBlocks: true }],
 ])('a refused reservation changes nothing, %s', (_name, config) => {
   const busy = (): RoutingHost => {
-    const host = routingHost({ workers: [...told(1), ...believed(2, 3)], config })
+    const workers = [...told(1), ...believed(2, 3)]
+    const host = routingHost({ workers, config, policy: drawingPolicy() })
     host.clock.ms = 1000
     host.store('1', 'ab')
     host.reserve('live', 'abcx', { pinnedWorker: { workerId: 2n, dpRank: 0 } })
@@ -98,7 +107,8 @@ describe.each<[string, RouterCoreConfig]>([
     Object.assign(budget, { limit })
     host.clock.ms = 1000
     expect(state(host)).toEqual(before)
-    expect(host.reserve('r', 'abcd.')).toEqual(twin.reserve('r', 'abcd.'))
+    for (const id of ['r', 's', 't', 'u', 'v', 'w'])
+      expect(host.reserve(id, 'abcd.')).toEqual(twin.reserve(id, 'abcd.'))
     expect(state(host)).toEqual(state(twin))
   })
 })

@@ -2,31 +2,14 @@ import type { PolicyDefinition } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
 import type { RouterCoreConfig } from '../src/index.js'
 import { nameOf } from './support/hosts.js'
-import { tinyPolicy } from './support/policies.js'
-import { type RoutingHost, believed, routingHost, told, tokensOf } from './support/routing-hosts.js'
-
-const roles = ['aggregated', 'decode', 'prefill', 'encode'] as const
-
-/** Draws a rank, and shows what tracking hashes it was given. */
-function drawing(seen: string[] = []): PolicyDefinition {
-  return tinyPolicy({
-    roles,
-    inputs: ['cache', 'load'],
-    create: (_parameters, scope) => {
-      const random = scope.random()
-      return {
-        picker: {
-          name: 'draw',
-          inputs: [],
-          pick: ({ prefixHashes }, { count }) => {
-            seen.push(String(prefixHashes?.low.slice(0, prefixHashes.count)))
-            return random.below(count)
-          },
-        },
-      }
-    },
-  })
-}
+import {
+  type RoutingHost,
+  believed,
+  drawingPolicy,
+  routingHost,
+  told,
+  tokensOf,
+} from './support/routing-hosts.js'
 
 const words = ['abcd', 'ab.', '', 'xyz', 'abcdefgh', '..']
 
@@ -60,7 +43,7 @@ const configs: [string, RouterCoreConfig][] = [
 
 describe.each(configs)('a query %s', (_name, config) => {
   it.each(queries)('leaves the snapshot as it was: %s', (_query, ask) => {
-    for (const policy of [undefined, drawing()]) {
+    for (const policy of [undefined, drawingPolicy()]) {
       const host = busy(policy, config)
       for (let turn = 0; turn < 8; turn++) {
         const before = host.router.snapshot()
@@ -79,7 +62,7 @@ describe.each(configs)('a query %s', (_name, config) => {
   it('moves no random stream: the rest of the sequence is the same however many there are', () => {
     const run = (asks: number): string[] => {
       const seen: string[] = []
-      const host = busy(drawing(seen), config)
+      const host = busy(drawingPolicy(seen), config)
       const chosen = Array.from({ length: 12 }, (_, turn) => {
         for (let ask = 0; ask < asks; ask++) queries[ask % 3]![1](host, words[(turn + ask) % 6]!)
         seen.splice(0)
@@ -100,7 +83,11 @@ describe.each(configs)('a query %s', (_name, config) => {
 
 it('blocks that nobody shares have other hashes for each booking, and count each time', () => {
   const seen: string[] = []
-  const host = routingHost({ workers: told(1), policy: drawing(seen), config: { assumesKvReuse: false } })
+  const host = routingHost({
+    workers: told(1),
+    policy: drawingPolicy(seen),
+    config: { assumesKvReuse: false },
+  })
   for (const id of ['one', 'two', 'three']) host.reserve(id, 'abc')
   expect(new Set(seen.join(',').split(',')).size).toBe(9)
   expect(host.router.ledger.loadOf(host.router.slotOf(1n, 0)).activeBlocks).toBe(9)
@@ -111,7 +98,7 @@ it('blocks that nobody shares have other hashes for each booking, and count each
 
 it('prefill pools track no blocks, of output neither, and no pool does where it is switched off', () => {
   const seen: string[] = []
-  const policy = drawing(seen)
+  const policy = drawingPolicy(seen)
   const hosts = [
     routingHost({ workers: told(1), policy, role: 'prefill', config: { tracksOutputBlocks: true } }),
     routingHost({ workers: told(1), policy, config: { tracksActiveBlocks: false } }),

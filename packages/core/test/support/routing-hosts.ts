@@ -14,6 +14,7 @@ import {
   createRouterCore,
 } from '../../src/index.js'
 import { nameOf } from './hosts.js'
+import { tinyPolicy } from './policies.js'
 
 /** What a rank's columns say; `undefined` = its cache state is unknown. */
 export interface CacheRow {
@@ -181,4 +182,25 @@ function rowValues(
     tokens: cache!.estimateTokens[row]!,
     raw: reuse!.rawBlocks[row]!,
   }
+}
+
+/** A policy of every role that draws a rank, and shows what tracking hashes it was given. */
+export function drawingPolicy(seen: string[] = []): PolicyDefinition {
+  return tinyPolicy({
+    roles: ['aggregated', 'decode', 'prefill', 'encode'],
+    inputs: ['cache', 'load'],
+    create: (_parameters, scope) => {
+      const random = scope.random()
+      return {
+        picker: {
+          name: 'draw',
+          inputs: [],
+          pick: ({ prefixHashes }, { count }) => {
+            seen.push(String(prefixHashes?.low.slice(0, prefixHashes.count)))
+            return random.below(count)
+          },
+        },
+      }
+    },
+  })
 }
