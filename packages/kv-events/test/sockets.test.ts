@@ -4,7 +4,7 @@ import type { WorkerEvents } from '../src/pipeline/index.js'
 import { endpointOfRank, type EventSocket } from '../src/zeromq/index.js'
 import { batch, stored } from './support/events.js'
 import { numbered, SocketWorker } from './support/socket-worker.js'
-import { pause, TestEngine, until } from './support/test-engine.js'
+import { pause, TestEngine, until, isTaken } from './support/test-engine.js'
 import { store } from './support/worker.js'
 
 const closing: { close?: () => Promise<void>; stop?: () => Promise<void> }[] = []
@@ -95,7 +95,11 @@ describe('E6: an engine that restarts at the same address', () => {
     await next.start(endpoints)
     await until('subscribed again', () => next.subscriptions === 1)
     await publish(next, 0, 1)
-    await until('applied', () => one.log.at(-1) === '1' && one.state === 'live')
+    await until(
+      'applied',
+      () => one.log.at(-1) === '1' && one.state === 'live',
+      () => [one.log, one.worker.reports, one.incarnations, next.subscriptions],
+    )
     expect(one.log).toEqual([...upTo(3), 'drop', '0', '1'])
     expect(one.incarnations).toEqual(['1 sequence'])
     expect(one.index.sizeOf(0)).toBe(2)
@@ -130,12 +134,15 @@ describe('where sockets meet', () => {
     await until('the address is taken', () => one.state === 'connecting')
     await pause(20)
     await probe.stop()
+    await until('the address is free', async () => !(await isTaken(events)))
+    await until('the address is ours', () => isTaken(events))
     const engine = opened(new TestEngine())
     engine.connect(events)
-    await until('subscribed', () => engine.subscriptions === 1)
+    const seen = () => [one.log, one.worker.reports, one.incarnations, engine.subscriptions]
+    await until('subscribed', () => engine.subscriptions === 1, seen)
     await publish(engine, 0, 1)
-    await until('live', () => one.state === 'live')
-    await until('applied', () => one.log.length === 2)
+    await until('live', () => one.state === 'live', seen)
+    await until('applied', () => one.log.length === 2, seen)
   })
 
   it('each rank has a socket of its own, at the next port', async () => {

@@ -60,6 +60,11 @@ export class ReplayExchange {
     return tip !== undefined && sequence <= tip && arrivedMs < this.#copiesUntilMs
   }
 
+  /** The live connection is a new one: what it sends from now on was never replayed before. */
+  forgetCopies(): void {
+    this.#replayedTip = undefined
+  }
+
   nextDeadlineMs(): number {
     const current = this.#current
     return Math.min(

@@ -102,6 +102,7 @@ export class SequenceMachine {
   connected(nowMs: number): void {
     this.#isConnected = true
     this.#connectionFailures = 0
+    this.#exchange.forgetCopies()
     this.#lastOnLiveSocket = undefined
     if (this.#hasReplay && !this.#isSuspect) this.#ask(nowMs)
   }
@@ -144,9 +145,9 @@ export class SequenceMachine {
 
   /** The host dropped what a rank holds, for want of room: what is held from now on is a lower bound. Nothing for a rank never fed. */
   dropped(dpRank: number, nowMs: number): boolean {
-    const isFed = this.#completeness.loseRank(dpRank)
-    if (isFed) this.#gapMs = nowMs
-    return isFed
+    if (!this.#completeness.loseRank(dpRank)) return false
+    this.#gapMs = nowMs
+    return true
   }
 
   /** A message of the live socket. */

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { Router, XPublisher } from 'zeromq'
 import { TERMINATOR_SEQUENCE } from '../../src/protocol/index.js'
 import { liveFrames, sequenceFrame } from './machine-log.js'
@@ -88,12 +89,30 @@ export class TestEngine {
 }
 
 /** Waits until something holds; the test fails when that takes longer than anything should. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  state: () => unknown = () => '',
+): Promise<void> {
   for (let look = 0; look < 2000; look++) {
-    if (holds()) return
+    if (await holds()) return
     await pause(5)
   }
-  throw new Error(`never came true: ${what}`)
+  const seen = JSON.stringify(state(), (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  throw new Error(`never came true: ${what} ${seen}`)
+}
+
+/** Whether somebody takes connections at a TCP endpoint. */
+export function isTaken(endpoint: string): Promise<boolean> {
+  const { port, hostname } = new URL(endpoint.replace('tcp:', 'http:'))
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname)
+    const end = (taken: boolean) => {
+      socket.destroy()
+      resolve(taken)
+    }
+    socket.once('connect', () => end(true)).once('error', () => end(false))
+  })
 }
 
 const realTimeout = globalThis.setTimeout
