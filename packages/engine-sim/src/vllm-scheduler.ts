@@ -3,8 +3,6 @@ import type { EndReason, PassLog } from './pass-log.js'
 import type { RequestBlocks } from './request-blocks.js'
 import { NumberQueue, type RequestTable } from './request-table.js'
 
-const [DONE, GONE, STOP] = [0, 1, 2] as const
-
 /** Who runs, who waits, and what each pass does. Nothing is allocated but to grow. */
 export class VllmScheduler {
   /** Requests with a prompt token in this pass; their prompt tokens computed after it, and before. */
@@ -122,28 +120,24 @@ export class VllmScheduler {
         this.#budget--
         quietBatch++
         quietContext += known
-      } else {
-        const outcome = this.#continueOne(request, index)
-        if (outcome === STOP) break
-        if (outcome === GONE) index--
-      }
+      } else if (!this.#continueOne(request, index)) break
     }
     if (quietBatch > 0) this.#didAnything = true
     this.decodeBatch += quietBatch
     this.decodeContext += quietContext
   }
 
-  /** A request that needs a block, fills one, or does more than decode. */
-  #continueOne(request: number, index: number): typeof DONE | typeof GONE | typeof STOP {
+  /** A request that needs a block, fills one, or does more than decode; false when it runs no longer, which ends step 1. */
+  #continueOne(request: number, index: number): boolean {
     const { computedTokens, knownTokens, quietTokens, scheduledTokens } = this.#requests
     const before = computedTokens[request]!
     const known = knownTokens[request]!
     const after = before + Math.min(known - before, this.#budget)
     if (this.#blocks.blocksOf(after) > this.#settings.poolBlocks) {
       this.#giveUp(request, index)
-      return GONE
+      return false
     }
-    if (!this.#makeRoom(request, after)) return STOP
+    if (!this.#makeRoom(request, after)) return false
     computedTokens[request] = after
     this.#budget -= after - before
     this.#didAnything = true
@@ -156,7 +150,7 @@ export class VllmScheduler {
       scheduledTokens[request] = after - before
       this.#isMixed = true
     }
-    return DONE
+    return true
   }
 
   /** From now on the request only decodes, or still does. */
@@ -195,7 +189,7 @@ export class VllmScheduler {
     this.#log.preempted(request)
   }
 
-  /** A running request that has outgrown the pool. */
+  /** A running request that has outgrown the pool; it held all of it, so nobody else runs. */
   #giveUp(request: number, index: number): void {
     this.#removeRunning(request, index)
     this.#blocks.release(request)

@@ -124,7 +124,10 @@ describe('numbers of blocks', () => {
   it('are those of a map with counted references, and are given again', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ key: fc.nat(40), releases: fc.boolean() }), { maxLength: 400 }),
+        fc.array(fc.record({ key: fc.nat(60), releases: fc.boolean() }), {
+          minLength: 100,
+          maxLength: 300,
+        }),
         (steps) => {
           const table = new BlockTable()
           const held = new Map<number, { number: number; references: number }>()
@@ -147,11 +150,15 @@ describe('numbers of blocks', () => {
             }
             most = Math.max(most, held.size)
             expect(table.size).toBe(held.size)
-            for (const { number } of held.values()) expect(number).toBeLessThan(most)
+            for (const [heldKey, { number }] of held) {
+              expect(number).toBeLessThan(most)
+              expect(table.acquire(heldKey & 7, heldKey >>> 3)).toBe(number)
+              table.release(number)
+            }
           }
         },
       ),
-      settings,
+      { ...settings, numRuns: 100 },
     )
   })
 

@@ -21,10 +21,17 @@ describe('P2: the worked examples', () => {
   })
 
   it('preemption of the last running request, and its return with the outputs it had', () => {
-    const told = play({ block_size: 4, num_gpu_blocks: 5, max_num_batched_tokens: 16 }, [
-      { atMs: 0, promptTokens: 8, outputTokens: 6, blockKeys: keys(1, 2) },
-      { atMs: 0, promptTokens: 8, outputTokens: 6, blockKeys: keys(11, 12) },
-    ])
+    let prefillTokens = 0
+    const told = play(
+      { block_size: 4, num_gpu_blocks: 5, max_num_batched_tokens: 16 },
+      [
+        { atMs: 0, promptTokens: 8, outputTokens: 6, blockKeys: keys(1, 2) },
+        { atMs: 0, promptTokens: 8, outputTokens: 6, blockKeys: keys(11, 12) },
+      ],
+      (engine) => (prefillTokens = engine.committedPrefillTokens),
+    )
+    // The whole chunk counts, the kept output in it too.
+    expect(prefillTokens).toBe(21)
     expect(times(told)).toEqual([
       16.744463, 41.576613, 67.886613, 95.545763, 124.425363, 154.396713, 195.791023, 222.101023, 249.760173,
       278.639773, 308.611123,
@@ -79,6 +86,24 @@ describe('rules of the scheduler', () => {
       { atMs: 0, promptTokens: 7, outputTokens: 1 },
     ])
     expect(about(told, /ended/).flat()).toHaveLength(3)
+  })
+
+  it('who gave way goes first, and nobody overtakes', () => {
+    const told = play({ block_size: 4, num_gpu_blocks: 5, max_num_batched_tokens: 16 }, [
+      { atMs: 0, promptTokens: 8, outputTokens: 6 },
+      { atMs: 0, promptTokens: 8, outputTokens: 6 },
+      { atMs: 20, promptTokens: 3, outputTokens: 1 },
+    ])
+    const admissions = about(told, /admitted/).flat()
+    expect(admissions).toEqual(['admitted A 0', 'admitted B 0', 'readmitted B 4', 'admitted C 0'])
+  })
+
+  it('without chunking a prompt waits for a pass that has room for the rest of it', () => {
+    const requests = [5, 6].map((promptTokens) => ({ atMs: 0, promptTokens, outputTokens: 1 }))
+    const tokens = (chunks: boolean): string[][] =>
+      about(play({ max_num_batched_tokens: 10, enable_chunked_prefill: chunks }, requests), /admitted/)
+    expect(tokens(true)).toEqual([['admitted A 0', 'admitted B 0'], []])
+    expect(tokens(false)).toEqual([['admitted A 0'], ['admitted B 0']])
   })
 
   it('rejections go on with the next request and are told last', () => {
