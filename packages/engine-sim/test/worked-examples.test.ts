@@ -89,10 +89,10 @@ describe('rules of the scheduler', () => {
   })
 
   it('who gave way goes first, and nobody overtakes', () => {
-    const told = play({ block_size: 4, num_gpu_blocks: 5, max_num_batched_tokens: 16 }, [
+    const told = play({ block_size: 4, num_gpu_blocks: 5, max_num_seqs: 2 }, [
       { atMs: 0, promptTokens: 8, outputTokens: 6 },
       { atMs: 0, promptTokens: 8, outputTokens: 6 },
-      { atMs: 20, promptTokens: 3, outputTokens: 1 },
+      { atMs: 0, promptTokens: 3, outputTokens: 1 },
     ])
     const admissions = about(told, /admitted/).flat()
     expect(admissions).toEqual(['admitted A 0', 'admitted B 0', 'readmitted B 4', 'admitted C 0'])
