@@ -44,8 +44,11 @@ export type EventField =
   | 'ownership'
   | 'session_id'
 
+/** Why an event that a peer or another program has normalised is refused; its id counts. */
+export type RelayReason = 'unsupported_residency' | 'unknown_medium'
+
 /** Why a message holds no batch. */
 export type FrameFault = 'bad_frame_count' | 'bad_sequence' | 'bad_msgpack'
 
 /** Why an event was not handed on. */
-export type DropReason = FilterReason | NoopReason | UndecodableReason
+export type DropReason = FilterReason | NoopReason | UndecodableReason | RelayReason

@@ -1,7 +1,7 @@
 import { type HashWords, PrefixIndex, hashWords } from '@router/kv-index'
 import { describe, expect, it } from 'vitest'
 import { HashCounts } from '../src/pipeline/hash-counts.js'
-import { applyNormalisedEvent, type NormalisedEvent } from '../src/pipeline/index.js'
+import { applyNormalisedEvent, newEventCounters, type NormalisedEvent } from '../src/pipeline/index.js'
 import { RelayedRank } from '../src/protocol/index.js'
 
 class Relay {
@@ -85,17 +85,45 @@ describe('relayed events', () => {
       { kind: 'stored', parentHash: -2n, blocks: [block(3n)] },
       { kind: 'removed', blockHashes: [1n, 77n] },
     ]
-    const outcomes = events.map((data, id) => applyNormalisedEvent(index, 4, { eventId: BigInt(id), data }))
+    const counters = newEventCounters()
+    const apply = (event: NormalisedEvent) => applyNormalisedEvent(index, 4, event, counters)
+    const outcomes = events.map((data, id) => apply({ eventId: BigInt(id), data }))
     expect(outcomes).toEqual(['ok', 'ok', 'block_not_found'])
     const lower = { eventId: 3n, tier: 'disk', data: events[0]! } as const
-    expect(applyNormalisedEvent(index, 4, lower)).toBe('ok')
+    expect(apply(lower)).toBe('ok')
     expect([index.sizeOf(4), index.holds(4, 0, 3, 0), index.holds(4, 2, 0xffff_fffe, 0xffff_ffff)]).toEqual([
       2,
       true,
       true,
     ])
-    applyNormalisedEvent(index, 4, { eventId: 4n, data: { kind: 'cleared' } })
+    apply({ eventId: 4n, residency: 'worker', data: { kind: 'cleared' } })
     expect([index.sizeOf(4), index.holds(4, 2, 1, 0)]).toEqual([0, false])
+    expect(counters).toMatchObject({ cleared: 1, dropped: {} })
+    expect([counters.stored.ok, counters.removed.block_not_found]).toEqual([3, 1])
+  })
+
+  it.each([
+    ['unsupported_residency', { residency: 'cache_owner' }],
+    ['unsupported_residency', { residency: 'cache_owner', tier: 'tape' }],
+    ['unsupported_residency', { residency: 'somebody' }],
+    ['unknown_medium', { tier: 'tape' }],
+    ['unknown_medium', { tier: 'GPU' }],
+    ['unknown_medium', { tier: '' }],
+  ])('are refused as %s, counted, with no other effect: %o', (reason, fields) => {
+    const index = new PrefixIndex({ blockSize: 4 })
+    const counters = newEventCounters()
+    const apply = (event: object) => applyNormalisedEvent(index, 4, event as NormalisedEvent, counters)
+    const stored = { kind: 'stored', blocks: [{ blockHash: 1n, tokensHash: 101n }] }
+    expect(apply({ eventId: 0n, data: stored })).toBe('ok')
+    const before = index.stats()
+    for (const data of [{ kind: 'removed', blockHashes: [1n] }, { kind: 'cleared' }, stored])
+      expect(apply({ eventId: 1n, data, ...fields })).toBe(reason)
+    expect(index.stats()).toEqual(before)
+    expect(counters).toEqual({
+      ...newEventCounters(),
+      stored: { ...newEventCounters().stored, ok: 1 },
+      dropped: { [reason]: 3 },
+    })
   })
 })
 

@@ -28,6 +28,16 @@ describe('a connection that breaks', () => {
     expect(one.machine.counters).toMatchObject({ restarts: 0, lateCopies: 3 })
   })
 
+  it('makes no copies of what was replayed over the one before: what goes back is a restart at once', () => {
+    const one = startedAt(5, withReplay)
+    one.live(8).reply(6, 7).terminator().machine.connectionLost(one.nowMs)
+    expect(one.connect().live(7).terminator().take()).toEqual([
+      ...['request 6', '6', '7', '8'],
+      ...['request 9', 'restarted', 'request 0'],
+    ])
+    expect(one.machine.counters).toMatchObject({ restarts: 1, lateCopies: 0 })
+  })
+
   it('during a replay starts the request again, and only its answer counts', () => {
     const one = startedAt(5, withReplay)
     one.live(8)

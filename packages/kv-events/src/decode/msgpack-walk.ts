@@ -1,5 +1,5 @@
 /** Containers inside one another that a payload may hold; engines use at most nine. */
-export const MAX_DEPTH = 32
+const MAX_DEPTH = 32
 
 const STRING_8 = 0xd9
 const NEVER_USED = 0xc1

@@ -1,6 +1,12 @@
 export { Incarnation, type IncarnationCause, PROOF_MS } from './incarnation.js'
 export { applyNormalisedEvent, type NormalisedBlock, type NormalisedEvent } from './normalised-event.js'
-export type { EventCounters, EventWarning, EventWarningCode, PayloadReader } from './pipeline-types.js'
+export {
+  type EventCounters,
+  type EventWarning,
+  type EventWarningCode,
+  newEventCounters,
+  type PayloadReader,
+} from './pipeline-types.js'
 export { MAX_COUNTED_BLOCKS } from './reference-counts.js'
 export type { FeedSockets, SocketFeed } from './socket-feed.js'
 export {

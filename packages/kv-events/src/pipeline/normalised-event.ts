@@ -1,4 +1,6 @@
 import { type BlockIndex, hashWords, highOf, lowOf, type Tier, TIERS } from '@router/kv-index'
+import type { RelayReason } from '../reasons.js'
+import type { EventCounters } from './pipeline-types.js'
 
 /** One block of a store. */
 export interface NormalisedBlock {
@@ -14,6 +16,8 @@ export interface NormalisedEvent {
   readonly eventId: bigint
   /** Default device. */
   readonly tier?: Tier | undefined
+  /** Whose the blocks are: of the rank (`worker`, the default), or of a cache that ranks share, which the index does not follow. */
+  readonly residency?: 'worker' | 'cache_owner' | undefined
   readonly data:
     | {
         readonly kind: 'stored'
@@ -25,20 +29,31 @@ export interface NormalisedEvent {
     | { readonly kind: 'cleared' }
 }
 
-/** Applies one event to a rank of the index; the sender has counted references already. Returns what the index says of it. */
+/**
+ * Applies one event to a rank of the index, and counts what became of it; the sender has counted references already. Returns what the
+ * index says, or why the event was refused: it then changes nothing. Fields come from elsewhere, so their values are checked.
+ */
 export function applyNormalisedEvent(
   index: BlockIndex,
   slot: number,
-  { tier = 'device', data }: NormalisedEvent,
-): ReturnType<BlockIndex['store']> | ReturnType<BlockIndex['remove']> {
+  event: NormalisedEvent,
+  counters: EventCounters,
+): ReturnType<BlockIndex['store']> | ReturnType<BlockIndex['remove']> | RelayReason {
+  const { tier = 'device', residency = 'worker', data } = event
   const tierIndex = TIERS.indexOf(tier)
+  if (residency !== 'worker') return refused('unsupported_residency', counters)
+  if (tierIndex < 0) return refused('unknown_medium', counters)
   if (data.kind === 'cleared') {
     index.removeRank(slot)
+    counters.cleared++
     return 'ok'
   }
-  if (data.kind === 'removed')
-    return index.remove(slot, tierIndex, hashWords(data.blockHashes), 0, data.blockHashes.length)
-  return index.store(slot, tierIndex, {
+  if (data.kind === 'removed') {
+    const outcome = index.remove(slot, tierIndex, hashWords(data.blockHashes), 0, data.blockHashes.length)
+    counters.removed[outcome]++
+    return outcome
+  }
+  const outcome = index.store(slot, tierIndex, {
     hasParent: data.parentHash !== undefined,
     parentLow: lowOf(data.parentHash ?? 0n),
     parentHigh: highOf(data.parentHash ?? 0n),
@@ -47,4 +62,11 @@ export function applyNormalisedEvent(
     start: 0,
     count: data.blocks.length,
   })
+  counters.stored[outcome]++
+  return outcome
+}
+
+function refused(reason: RelayReason, { dropped }: EventCounters): RelayReason {
+  dropped[reason] = (dropped[reason] ?? 0) + 1
+  return reason
 }

@@ -17,7 +17,7 @@ export interface EventWarning {
   readonly dpRank: number
 }
 
-/** What became of the events of one worker; every number only grows. */
+/** What became of the events of one worker, or of one source of relayed events; every number only grows. */
 export interface EventCounters {
   /** Changes that reached the index, after coalescing, by outcome. */
   stored: Record<StoreOutcome, number>
@@ -35,6 +35,7 @@ export interface EventCounters {
   forgottenReferences: number
 }
 
+/** All 0. */
 export function newEventCounters(): EventCounters {
   return {
     stored: { ok: 0, duplicate_store: 0, parent_not_found: 0, invalid_sequence: 0, capacity: 0 },

@@ -5,7 +5,8 @@ import type { SequenceCounters, SequenceOutput } from './sequence-types.js'
 
 const REPLAY_TIMEOUT_MS = 5000
 const LATE_COPIES_MS = 5000
-const FAILURES_UNTIL_FAILED = 3
+/** Failures in a row after which a connection, live or replay, counts as failed. */
+export const FAILURES_UNTIL_FAILED = 3
 
 /** How an answer ended. */
 export type ReplayEnd = 'terminator' | 'timeout' | 'buffer_full'

@@ -1,7 +1,7 @@
 import { BatchQueue, type QueuedBatch } from './batch-queue.js'
 import { Completeness } from './completeness.js'
 import { type BatchMessage, readLiveMessage } from './frames.js'
-import { type Replay, ReplayExchange } from './replay-exchange.js'
+import { FAILURES_UNTIL_FAILED, type Replay, ReplayExchange } from './replay-exchange.js'
 import {
   type BatchOutcome,
   newSequenceCounters,
@@ -10,8 +10,6 @@ import {
   type SocketCause,
   type SocketState,
 } from './sequence-types.js'
-
-const FAILURES_UNTIL_FAILED = 3
 
 /**
  * Follows the sequence numbers of one event socket (host.md 2.9). Pure: messages and times go in; batches come out of `next` in the
