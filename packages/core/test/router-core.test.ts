@@ -5,6 +5,7 @@ import {
   type PartitionRouter,
   type RouterCoreOptions,
   type RouterWarning,
+  type WorkerTable,
   createRouterCore,
 } from '../src/index.js'
 import { caught, codeOf } from './support/caught.js'
@@ -26,6 +27,24 @@ function coreOf(
     clock: () => 0,
     ...options,
   })
+}
+
+/** Counts those who listen to a table from now on. */
+function listenersOf(table: WorkerTable): { listeners: number } {
+  const heard = { listeners: 0 }
+  const counted =
+    <L>(listen: (listener: L) => () => void) =>
+    (listener: L) => {
+      heard.listeners++
+      const stop = listen.call(table, listener)
+      return () => {
+        heard.listeners--
+        stop()
+      }
+    }
+  table.onSlots = counted(table.onSlots)
+  table.onDeparture = counted(table.onDeparture)
+  return heard
 }
 
 /** Two roles that name one instance, one that names another. */
@@ -261,13 +280,15 @@ describe('routers of partitions', () => {
     const other = core.router({ role: 'decode' })
     other.upsertWorker({ workerId: 1n })
     other.reserve({ requestId: 'stays', tokens })
+    const heard = listenersOf(core.partition(key).table)
     const router = core.router(key)
+    expect(heard.listeners).toBeGreaterThan(0)
     router.upsertWorker({ workerId: 1n })
     for (const requestId of ['one', 'two']) router.reserve({ requestId, tokens })
     const { budget } = router.ledger
     expect(budget.live).toBe(3)
     expect([core.remove(key), core.remove(key)]).toEqual([true, false])
-    expect([budget.live, router.ledger.live, other.ledger.live]).toEqual([1, 0, 1])
+    expect([budget.live, router.ledger.live, other.ledger.live, heard.listeners]).toEqual([1, 0, 1, 0])
     const { table } = router.partition
     table.removeWorker(1n)
     table.upsertWorker({ workerId: 1n, dataParallelSize: 40 })

@@ -120,6 +120,17 @@ describe('what cannot be is refused, and changes nothing', () => {
     host.router.upsertWorker(worker(9n))
     expect(host.router.partition.table.slotCount).toBe(32_768)
   })
+
+  it('also those that the table had before', () => {
+    const core = coreOf({}, { ms: 0 })
+    const { table } = core.partition({ role: 'decode' })
+    for (let workerId = 0n; workerId < 8n; workerId++)
+      table.upsertWorker({ workerId, dataParallelSize: 4096 })
+    const router = core.router({ role: 'decode' })
+    expect(codeOf(() => router.upsertWorker({ workerId: 8n }))).toBe(bad)
+    router.removeWorker(7n)
+    router.upsertWorker({ workerId: 8n })
+  })
 })
 
 describe('a configuration that cannot be', () => {
@@ -144,7 +155,7 @@ describe('a configuration that cannot be', () => {
   })
 
   const atRouter: [string, RouterCoreConfig][] = [
-    ['KV_INDEX_OPTION_INVALID', { maxIndexBlocks: 0 }],
+    ['KV_INDEX_OPTION_INVALID', { maxIndexBlocks: -1 }],
     ['KV_INDEX_OPTION_INVALID', { approximate: { ttlMs: 0 } }],
     ['KV_INDEX_OPTION_INVALID', { predictedTtlMs: -1 }],
     ['KV_INDEX_OPTION_INVALID', { approximate: { pruneTargetRatio: 2 } }],

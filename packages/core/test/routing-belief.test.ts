@@ -118,6 +118,20 @@ describe('a rank without events', () => {
     expect([host.device('ab')['1.0'], host.router.snapshot().believedBlocks]).toEqual([0, 0])
   })
 
+  it('whose time is over gives its memory back while nobody asks', () => {
+    const { router, reserve, clock } = routingHost({ workers: believed(1), config: { predictedTtlMs: 500 } })
+    router.upsertWorker({ workerId: 2n, hasEvents: true })
+    reserve('one', 'abc', on(1))
+    reserve('two', 'abcd', on(2))
+    expect([router.prefix.lifetime.size, router.prefix.predicted!.size]).toEqual([3, 4])
+    clock.ms = 500
+    router.tick()
+    expect([router.prefix.lifetime.size, router.prefix.predicted!.size]).toEqual([3, 0])
+    clock.ms = 120_000
+    router.tick()
+    expect([router.prefix.lifetime.size, router.index.currentSize]).toEqual([0, 0])
+  })
+
   it('refuses events, which would never expire', () => {
     const { router, ...host } = routingHost({ workers: believed(1) })
     const before = router.snapshot()

@@ -141,6 +141,25 @@ it('the policy is told what the request brings along, and nothing of the one bef
   expect(gold!.total).toBeCloseTo(Math.exp(-Math.tanh(1)), 9)
 })
 
+it('a request that tracks no prefill adds none to what is asked or booked; the configuration says what others do', () => {
+  for (const isDefault of [true, false]) {
+    const host = routingHost({ workers: told(1), config: { tracksPrefillTokens: isDefault } })
+    host.store('1', 'ab')
+    const tokens = tokensOf('abcd.')
+    const potential = (rest = {}) =>
+      host.router.potentialLoads({ tokens, ...rest }).map((load) => load.potentialPrefillTokens)
+    expect(potential({ tracksPrefillTokens: false })).toEqual([0])
+    expect(potential({ tracksPrefillTokens: true })).toEqual([9])
+    expect(potential()).toEqual([isDefault ? 9 : 0])
+    const { slot } = host.reserve('default', 'abcd.')
+    expect(host.router.ledger.loadOf(slot).activePrefillTokens).toBe(isDefault ? 9 : 0)
+    host.reserve('not', 'abcd.', { tracksPrefillTokens: false })
+    expect(host.router.ledger.loadOf(slot).activePrefillTokens).toBe(isDefault ? 9 : 0)
+    host.reserve('does', 'abcd.', { tracksPrefillTokens: true })
+    expect(host.router.ledger.loadOf(slot).activePrefillTokens).toBe(isDefault ? 18 : 9)
+  }
+})
+
 describe('a booking', () => {
   it('that is relayed never expires; one without a sign of life does, of 300 s, by the second look', () => {
     const host = routingHost({ workers: told(1) })
