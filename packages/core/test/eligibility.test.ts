@@ -28,7 +28,7 @@ const faults: readonly {
 ]
 
 describe('rejection of a rank', () => {
-  it('is the first failing test, for every set of faults', () => {
+  it('G1: is the first failing test, for every set of faults', () => {
     for (let mask = 0; mask < 1 << faults.length; mask++) {
       const chosen = faults.filter((_, bit) => ((mask >> bit) & 1) === 1)
       const host = tinyHost({}, { workers, affinity: 'exclusive' })

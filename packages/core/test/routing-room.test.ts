@@ -1,3 +1,4 @@
+import { BlockHasher, BlockHashes } from '@router/kv-index'
 import { defaultPolicy } from '@router/policy-default'
 import { PolicyCatalog } from '@router/sdk'
 import { expect, it } from 'vitest'
@@ -38,6 +39,66 @@ it('a full index drops what the rank furthest beyond its capacity holds, and say
   // Two more make room for two: the rank that stores is not spared, but here it is lighter.
   expect([router.stored(2n, 0, run(20, 4)), cached(router)]).toEqual(['ok', [6, 4, 0]])
   expect(dropped).toEqual(['llama 2.0', 'llama 3.0'])
+})
+
+it('a bound of 0 follows the capacities that ranks advertise', () => {
+  const { router, dropped } = coreOf(0)
+  router.upsertWorker({ workerId: 1n, hasEvents: true })
+  expect(router.stored(1n, 0, run(0, 100))).toBe('ok')
+  router.upsertWorker({ workerId: 2n, hasEvents: true, totalKvBlocks: 2, dataParallelSize: 2 })
+  // Four times four: more is held than that already.
+  expect([router.stored(2n, 0, run(200, 3)), cached(router), dropped]).toEqual([
+    'ok',
+    [0, 3, undefined],
+    ['llama 1.0'],
+  ])
+  expect(router.stored(2n, 1, run(300, 17))).toBe('capacity')
+  router.removeWorker(2n)
+  expect(router.stored(1n, 0, run(0, 100))).toBe('ok')
+})
+
+it('what is no rank or tier is refused before anything is noted about it', () => {
+  const { router } = coreOf(10)
+  router.upsertWorker({ workerId: 1n, hasEvents: true })
+  const codeOf = (body: () => unknown) => {
+    try {
+      body()
+      return undefined
+    } catch (error) {
+      return (error as { code?: string }).code
+    }
+  }
+  for (const rank of [1e9, 2 ** 40, -1, 0.5]) {
+    expect(codeOf(() => router.index.store(rank, 0, run(0, 1)))).toBe('KV_INDEX_RANK_INVALID')
+    expect(codeOf(() => router.index.remove(rank, 0, new Uint32Array(2), 0, 1))).toBe('KV_INDEX_RANK_INVALID')
+    expect(codeOf(() => router.index.removeRank(rank))).toBe('KV_INDEX_RANK_INVALID')
+  }
+  expect(codeOf(() => router.index.store(0, 7, run(0, 1)))).toBe('KV_INDEX_TIER_INVALID')
+  expect(codeOf(() => router.stored(1n, 0, null as never))).toBe('ROUTER_BAD_REQUEST')
+  expect(cached(router)).toEqual([undefined])
+})
+
+it('output that is told in blocks is believed to be held where ranks are retained by LRU', () => {
+  const core = createRouterCore({
+    policy: new PolicyCatalog().withDefault(defaultPolicy).resolve({}),
+    clock: () => 0,
+    random: () => 1n,
+    config: { blockSize: 4, approximateCachePolicy: 'lru' },
+  })
+  const router = core.router({ role: 'aggregated' })
+  router.upsertWorker({ workerId: 1n, totalKvBlocks: 8 })
+  const tokens = Uint32Array.from({ length: 20 }, (_, at) => at)
+  router.reserve({ tokens: tokens.subarray(0, 10), requestId: 'a' })
+  const blocks = new BlockHashes()
+  new BlockHasher().hash(tokens.subarray(0, 18), { blockSize: 4 }, blocks)
+  expect(router.select({ tokens }).cachedTokens).toBe(8)
+  expect(router.noteOutput('a', 8, blocks)).toBe(true)
+  expect(router.select({ tokens }).cachedTokens).toBe(16)
+  expect(router.noteOutput('a', 9, blocks)).toBe(true)
+  expect(router.prefix.lru!.stats()).toMatchObject({ active: 5, resident: 5 })
+  router.free('a')
+  expect(router.prefix.lru!.stats()).toMatchObject({ active: 0, resident: 4 })
+  expect(router.select({ tokens }).cachedTokens).toBe(16)
 })
 
 it('a rank that alone is more than the index takes loses what it has, and nothing else moves', () => {

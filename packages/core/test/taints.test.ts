@@ -49,7 +49,7 @@ const multipliers = (
 const expected = preferredTaintMultiplier
 
 describe('preferred-taint multiplier', () => {
-  it('is exp(-tanh(sum of matching weights)), exactly 1 where none matches', () => {
+  it('G1: is exp(-tanh(sum of matching weights)), exactly 1 where none matches', () => {
     const [first, second, third] = multipliers([
       { taint: 'fast', weight: 0.5 },
       { taint: 'far', weight: 0.5 },

@@ -47,8 +47,10 @@ export interface BlockIndex {
    * For every rank the blocks it holds of a prompt, from the left, tier after tier (host.md 3.3, 3.4), into `target`.
    * Overwrites what the last lookup wrote there. Allocates nothing warm.
    * @param local local hashes of the prompt's complete blocks
+   * @param stopsEarly stop where one candidate is left, whose match may then be longer than told, and look at no lower tier: never for
+   * metrics, projections or decisions that are recorded. Default false
    */
-  lookup(local: HashWords, count: number, target: OverlapTarget): void
+  lookup(local: HashWords, count: number, target: OverlapTarget, stopsEarly?: boolean): void
 }
 
 /**

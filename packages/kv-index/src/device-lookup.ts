@@ -44,8 +44,15 @@ export class DeviceLookup {
   /**
    * Writes device blocks and lists rows; the target must be clear.
    * @param keepsEnds whether lower tiers will go on from the ends
+   * @param stopsEarly whether an edge with one holder is the last one
    */
-  walk(local: HashWords, count: number, target: OverlapTarget, keepsEnds: boolean): void {
+  walk(
+    local: HashWords,
+    count: number,
+    target: OverlapTarget,
+    keepsEnds: boolean,
+    stopsEarly: boolean,
+  ): void {
     const tree = this.#tree
     const { chunks } = tree.records
     if (this.twinEnds.length > 0) this.twinEnds.length = 0
@@ -67,7 +74,8 @@ export class DeviceLookup {
       const matched = this.#matching(words[at + START]!, length, local, base, count)
       const behind = base + matched
       let next = 0
-      if (matched === length && behind < count && words[at + CHILDREN] !== 0) {
+      const isLast = stopsEarly && words[at + HELD] === 1
+      if (matched === length && behind < count && words[at + CHILDREN] !== 0 && !isLast) {
         low = local[2 * behind]! | 0
         high = local[2 * behind + 1]! | 0
         if (tree.twins > 0) {

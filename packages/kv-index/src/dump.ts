@@ -83,7 +83,7 @@ function problemOf(index: BlockIndex & { readonly maxBlocks: number }, dump: Ind
     return `it has blocks of ${String(dump.blockSize)} tokens, the index of ${index.blockSize}`
   let blocks = 0
   for (const [at, event] of dump.events.entries()) {
-    const problem = eventProblem(event)
+    const problem = typeof event === 'object' && event !== null ? eventProblem(event) : 'it is no event'
     if (problem !== undefined) return `event ${at}: ${problem}`
     blocks += event.engine.length >> 1
   }
@@ -95,7 +95,7 @@ function eventProblem({ rank, tier, hasParent, parent, engine, local }: DumpEven
   if (!Number.isInteger(rank) || rank < 0 || rank >= RANK_LIMIT)
     return `rank ${String(rank)} is no whole number from 0 to ${RANK_LIMIT - 1}`
   if (TIERS[tier] === undefined) return `tier ${String(tier)} is none of 0 to ${TIERS.length - 1}`
-  if (typeof hasParent !== 'boolean' || typeof parent !== 'bigint')
+  if (typeof hasParent !== 'boolean' || typeof parent !== 'bigint' || BigInt.asUintN(64, parent) !== parent)
     return `parent ${String(parent)} is no 64-bit hash as a bigint`
   if (!(engine instanceof Uint32Array && local instanceof Uint32Array)) return 'its hashes are no Uint32Array'
   if (engine.length === local.length && engine.length % 2 === 0) return undefined

@@ -8,6 +8,7 @@ export const kvIndexErrorCodes = [
   'KV_INDEX_PREFIX_TOKENS_INVALID',
   // index
   'KV_INDEX_RANK_INVALID',
+  'KV_INDEX_TIER_INVALID',
   'KV_INDEX_DUMP_INVALID',
   // approximate mode
   'KV_INDEX_OPTION_INVALID',

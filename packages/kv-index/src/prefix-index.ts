@@ -53,7 +53,7 @@ const DEFAULT_MAX_BLOCKS = 2 ** 24
  */
 export class PrefixIndex implements BlockIndex {
   readonly blockSize: number
-  readonly maxBlocks: number
+  #maxBlocks: number
   readonly #registry = new HolderRegistry()
   readonly #device = new DeviceTier(this.#registry)
   readonly #lookup = new DeviceLookup(this.#device.tree, this.#registry)
@@ -75,15 +75,17 @@ export class PrefixIndex implements BlockIndex {
         { value: blockSize },
       )
     }
-    if (!Number.isInteger(maxBlocks) || maxBlocks <= 0 || maxBlocks > 2 ** 30) {
-      throw new KvIndexError(
-        'KV_INDEX_OPTION_INVALID',
-        `maxBlocks ${String(maxBlocks)} is no whole number from 1 to ${2 ** 30}`,
-        { option: 'maxBlocks', value: maxBlocks, accepted: 'a whole number from 1 to 2^30' },
-      )
-    }
     this.blockSize = blockSize
-    this.maxBlocks = maxBlocks
+    this.#maxBlocks = checkedMaximum(maxBlocks)
+  }
+
+  /** The most (rank, block) entries on all tiers together. Setting it drops nothing. Error: `KV_INDEX_OPTION_INVALID`. */
+  get maxBlocks(): number {
+    return this.#maxBlocks
+  }
+
+  set maxBlocks(maxBlocks: number) {
+    this.#maxBlocks = checkedMaximum(maxBlocks)
   }
 
   get currentSize(): number {
@@ -95,8 +97,9 @@ export class PrefixIndex implements BlockIndex {
     return holder < 0 ? 0 : this.#registry.blocksOf[holder]!
   }
 
-  /** Errors: `KV_INDEX_RANK_INVALID`. `O(blocks)`, and the edges that already hold part of the run. */
+  /** Errors: `KV_INDEX_RANK_INVALID`, `KV_INDEX_TIER_INVALID`. `O(blocks)`, and the edges that already hold part of the run. */
   store(rank: number, tier: number, run: BlockRun): StoreOutcome {
+    checkTier(tier)
     const holder = this.#registry.of(rank)
     if (this.#registry.dying.length > 0) this.sweep(SWEEP_SHARE + run.count)
     if (run.hasParent && includes(run.engine, run.start, run.count, run.parentLow, run.parentHigh)) {
@@ -137,11 +140,11 @@ export class PrefixIndex implements BlockIndex {
     if (this.#registry.dying.length >= MAX_HOLDERS / 2) this.sweep()
   }
 
-  lookup(local: HashWords, count: number, target: OverlapTarget): void {
+  lookup(local: HashWords, count: number, target: OverlapTarget, stopsEarly = false): void {
     clear(target)
     if (count === 0) return
-    const hasLower = this.#hasLower()
-    this.#lookup.walk(local, count, target, hasLower)
+    const hasLower = !stopsEarly && this.#hasLower()
+    this.#lookup.walk(local, count, target, hasLower, stopsEarly)
     if (hasLower) this.#extend(local, count, target)
   }
 
@@ -272,6 +275,21 @@ export class PrefixIndex implements BlockIndex {
       seats.settle(columnOf(target, tier), target)
     }
   }
+}
+
+function checkedMaximum(maxBlocks: number): number {
+  if (Number.isInteger(maxBlocks) && maxBlocks > 0 && maxBlocks <= 2 ** 30) return maxBlocks
+  throw new KvIndexError(
+    'KV_INDEX_OPTION_INVALID',
+    `maxBlocks ${String(maxBlocks)} is no whole number from 1 to ${2 ** 30}`,
+    { option: 'maxBlocks', value: maxBlocks, accepted: 'a whole number from 1 to 2^30' },
+  )
+}
+
+function checkTier(tier: number): void {
+  if (TIERS[tier] !== undefined) return
+  const message = `tier ${String(tier)} is none of 0 to ${TIERS.length - 1}: ${TIERS.join(', ')}`
+  throw new KvIndexError('KV_INDEX_TIER_INVALID', message, { tier })
 }
 
 function columnOf(target: OverlapTarget, tier: number): Float64Array {

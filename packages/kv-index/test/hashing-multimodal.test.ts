@@ -44,6 +44,22 @@ describe('H1: ranges over a prompt', () => {
     ] as const
     expect(objectsByBlock(objects, 30, 8)).toEqual([[913n, 5n], [913n, 5n], [5n], [8n]])
     expect(objectsByBlock([], 17, 8)).toEqual([[], [], []])
+    // Beyond the end nothing overlaps, in the incomplete last block neither.
+    expect(
+      objectsByBlock(
+        [
+          {
+            hash: 7n,
+            ranges: [
+              [10, 12],
+              [11, 12],
+            ],
+          },
+        ],
+        10,
+        4,
+      ),
+    ).toEqual([[], [], []])
     expect(objectsByBlock(objects, 0, 8)).toEqual([])
   })
 
@@ -63,8 +79,7 @@ describe('H1: ranges over a prompt', () => {
               expected[Math.floor(token / blockSize)]!.add(hash)
           }
         }
-        const actual = objectsByBlock(given, expected.length * blockSize, blockSize)
-        // Tokens past the end, in the incomplete last block, count for it as those before.
+        const actual = objectsByBlock(given, count, blockSize)
         for (const [block, hashes] of actual.entries()) {
           expect(new Set(hashes).size).toBe(hashes.length)
           if ((block + 1) * blockSize <= count) expect(new Set(hashes)).toEqual(expected[block])

@@ -104,6 +104,8 @@ describe('I2: restore', () => {
     ['hashes that are no words', { engine: names as never, local: path as never }],
     ['a parent that is no hash', { hasParent: true, parent: 12 as never }],
     ['no parent at all', { hasParent: true, parent: undefined as never }],
+    ['a parent of more than 64 bits', { hasParent: true, parent: 1n << 64n }],
+    ['a parent below 0', { hasParent: true, parent: -1n }],
   ])('the last event has %s', (_, wrong) => {
     const dump = filled().dump()
     const events = [...dump.events, { ...last, ...wrong }]
@@ -120,7 +122,13 @@ describe('I2: restore', () => {
   })
 
   test('a dump that is none', () => {
-    for (const dump of [{}, { blockSize: 16 }, { blockSize: 16, blocks: 0 }, null]) {
+    for (const dump of [
+      {},
+      { blockSize: 16 },
+      { blockSize: 16, blocks: 0 },
+      { blockSize: 16, blocks: 0, events: [null] },
+      null,
+    ]) {
       expect(refused(dump as never), JSON.stringify(dump)).toEqual(invalid)
     }
   })

@@ -207,6 +207,22 @@ describe('the limits of the README', () => {
     expect(index.store(32_767, kvIndex.DEVICE, run(1))).toBe('ok')
   })
 
+  it.each([-1, 4, 0.5, Number.NaN])('tier %s is refused', (tier) => {
+    const index = new kvIndex.PrefixIndex({ blockSize: 16 })
+    const invalid = expect.objectContaining({ code: 'KV_INDEX_TIER_INVALID' })
+    expect(() => index.store(0, tier, run(1))).toThrow(invalid)
+    expect([index.currentSize, index.dump().events]).toEqual([0, []])
+  })
+
+  it('the bound can be changed: what is held stays', () => {
+    const index = new kvIndex.PrefixIndex({ blockSize: 16 })
+    index.store(0, kvIndex.DEVICE, run(6))
+    index.maxBlocks = 4
+    expect([index.currentSize, index.store(1, kvIndex.DEVICE, run(1))]).toEqual([6, 'capacity'])
+    expect(() => (index.maxBlocks = 0)).toThrow(expect.objectContaining({ code: 'KV_INDEX_OPTION_INVALID' }))
+    expect(index.maxBlocks).toBe(4)
+  })
+
   it('ranks that come and go without end take no more than a few', () => {
     const index = new kvIndex.PrefixIndex({ blockSize: 16 })
     let most = 0

@@ -17,6 +17,8 @@ export class ExpiryScan {
 
   /** Error: `ROUTER_BAD_REQUEST` for a time that is not positive. */
   constructor(expiry: BookingExpiry, bookings: BookingStore, drop: (booking: number, nowMs: number) => void) {
+    if (!['idle', 'age', 'never'].includes(expiry.measure))
+      throw bad('expiry.measure', expiry.measure, 'idle, age or never')
     if (expiry.measure !== 'never' && !(expiry.afterMs > 0))
       throw bad('expiry.afterMs', expiry.afterMs, 'a number > 0')
     this.#expiry = expiry

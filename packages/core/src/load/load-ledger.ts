@@ -147,20 +147,21 @@ export class LoadLedger {
 
   /**
    * Adds an output block. With a fraction in [0, 1] all output blocks of the request weigh that, and so do the blocks at the end of its
-   * prompt that no other request of the rank shares; without one the block weighs 1. Errors: `ROUTER_BAD_REQUEST`, `ROUTER_NOT_FOUND`.
+   * prompt that no other request of the rank shares; without one the block weighs 1. Where no blocks are tracked it is a sign of life alone. Errors: `ROUTER_BAD_REQUEST`, `ROUTER_NOT_FOUND`.
    */
   addOutputBlock(requestId: string, decayFraction?: number): void {
     checkFraction(decayFraction)
     const bookings = this.#bookings
     const booking = this.#booking(requestId)
     const slot = bookings.rank[booking]!
+    this.#keepAlive(booking, this.#clock.readAnyway())
+    if (!this.#tracksBlocks) return
     const blocks = ++bookings.outputBlocks[booking]!
     const before = bookings.outputWeight[booking]!
     const weight = decayFraction === undefined ? before + 1 : blocks * decayFraction
     bookings.outputWeight[booking] = weight
     bookings.outputWeightOfRank[slot]! += weight - before
     if (decayFraction !== undefined) this.#registry.weigh(slot, bookings.end[booking]!, decayFraction)
-    this.#keepAlive(booking, this.#clock.readAnyway())
     this.#columns.note(slot)
   }
 

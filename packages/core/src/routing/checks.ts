@@ -16,7 +16,9 @@ export function checkBlocks(blocks: PromptBlocks): void {
 }
 
 /** Blocks that an engine is said to have stored. Error: `ROUTER_BAD_REQUEST`. `O(1)`. */
-export function checkRun({ engine, local, start, count }: BlockRun): void {
+export function checkRun(run: BlockRun): void {
+  if (typeof run !== 'object' || run === null) throw bad('run', run, 'a run of blocks')
+  const { engine, local, start, count } = run
   checkWords('engine', engine)
   checkWords('local', local)
   const present = Math.min(engine.length, local.length) >> 1

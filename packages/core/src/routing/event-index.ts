@@ -1,10 +1,11 @@
-import type {
-  BlockIndex,
-  BlockRun,
-  HashWords,
-  OverlapTarget,
-  RemoveOutcome,
-  StoreOutcome,
+import {
+  type BlockIndex,
+  type BlockRun,
+  type HashWords,
+  type OverlapTarget,
+  type RemoveOutcome,
+  type StoreOutcome,
+  checkRank,
 } from '@router/kv-index'
 import type { OverlapColumns } from './overlap-columns.js'
 
@@ -35,8 +36,8 @@ export class EventIndex implements BlockIndex {
   }
 
   store(rank: number, tier: number, run: BlockRun): StoreOutcome {
-    this.#overlaps.setKnown(rank, true)
     let outcome = this.#index.store(rank, tier, run)
+    this.#overlaps.setKnown(rank, true)
     while (outcome === 'capacity') {
       const dropped = this.#makeRoom()
       // The rank itself was the heaviest: a part of a chain that is gone would be of no use.
@@ -47,11 +48,13 @@ export class EventIndex implements BlockIndex {
   }
 
   remove(rank: number, tier: number, engine: HashWords, start: number, count: number): RemoveOutcome {
+    checkRank(rank)
     this.#overlaps.setKnown(rank, true)
     return this.#index.remove(rank, tier, engine, start, count)
   }
 
   removeRank(rank: number): void {
+    checkRank(rank)
     this.#overlaps.setKnown(rank, true)
     this.#index.removeRank(rank)
   }
@@ -60,7 +63,7 @@ export class EventIndex implements BlockIndex {
     return this.#index.holds(rank, tier, engineLow, engineHigh)
   }
 
-  lookup(local: HashWords, count: number, target: OverlapTarget): void {
-    this.#index.lookup(local, count, target)
+  lookup(local: HashWords, count: number, target: OverlapTarget, stopsEarly?: boolean): void {
+    this.#index.lookup(local, count, target, stopsEarly)
   }
 }

@@ -9,6 +9,8 @@ interface LiveBooking {
   /** Number of the attempt for LRU retention; 0 = not dispatched. */
   attempt: number
   readonly promptTokens: number
+  /** Blocks that the LRU retention was told. */
+  toldBlocks: number
   /** Blocks of prompt and output that were counted, the incomplete last one included. */
   blocks: number
 }
@@ -45,7 +47,7 @@ export class LiveBookings {
     this.release(requestId)
     if (this.#byId.size > 2 * this.#ledger.live + goneBookings) this.releaseGone()
     const blocks = Math.ceil(promptTokens / this.#blockSize)
-    this.#byId.set(requestId, { slot, attempt: 0, promptTokens, blocks })
+    this.#byId.set(requestId, { slot, attempt: 0, promptTokens, toldBlocks: 0, blocks })
   }
 
   /** A booking went out. A second time for one that is kept by LRU changes nothing: it holds its blocks already. */
@@ -56,17 +58,24 @@ export class LiveBookings {
     if (booking !== undefined && this.#prefix.lru !== undefined) {
       if (booking.attempt > 0) return
       attempt = booking.attempt = ++this.#attempts
+      booking.toldBlocks = blocks.count
       privateBlocks = Math.max(0, booking.blocks - blocks.count)
     }
     this.#prefix.noteDispatched({ rank: slot, attempt, blocks, privateBlocks }, nowMs)
   }
 
-  /** Adds the output blocks that were begun since. */
-  noteOutput(requestId: string, generatedTokens: number): void {
-    const booking = this.#tracksOutput ? this.#byId.get(requestId) : undefined
+  /** Adds the output blocks that were begun since, and tells the retention of those that are complete. */
+  noteOutput(requestId: string, generatedTokens: number, hashed: PromptBlocks | undefined): void {
+    const booking = this.#byId.get(requestId)
     if (booking === undefined) return
     const blocks = Math.ceil((booking.promptTokens + generatedTokens) / this.#blockSize)
-    if (booking.blocks >= blocks) return
+    const { slot: rank, attempt, toldBlocks } = booking
+    if (hashed !== undefined && attempt > 0 && hashed.count > toldBlocks) {
+      const privateBlocks = Math.max(0, blocks - hashed.count)
+      this.#prefix.noteOutput({ rank, attempt, blocks: hashed, privateBlocks }, toldBlocks)
+      booking.toldBlocks = hashed.count
+    }
+    if (!this.#tracksOutput || booking.blocks >= blocks) return
     const ledger = this.#ledger
     const fraction = ledger.outputFraction(requestId, generatedTokens)
     for (; booking.blocks < blocks; booking.blocks++) ledger.addOutputBlock(requestId, fraction)

@@ -36,6 +36,8 @@ import { type RoutedWorker, WorkerSources } from './worker-sources.js'
 
 /** Blocks, entries or runs that one `tick` gives back of each kind. */
 const sweptAtOnce = 10_000
+/** Entries of the index for a block that ranks advertise, where the bound follows those. */
+const capacityShare = 4
 
 /** What a partition's router shares with the others of its core. */
 export interface PartitionServices {
@@ -79,7 +81,8 @@ export class PartitionRouter {
     this.blockSize = blockSize
     this.#config = config
     this.#nowMs = nowMs
-    const indexOptions = { blockSize, ...(maxIndexBlocks === undefined ? {} : { maxBlocks: maxIndexBlocks }) }
+    const isFixed = maxIndexBlocks !== undefined && maxIndexBlocks !== 0
+    const indexOptions = { blockSize, ...(isFixed ? { maxBlocks: maxIndexBlocks } : {}) }
     this.prefix = new PrefixState({
       createIndex: () => {
         const index = new PrefixIndex(indexOptions)
@@ -108,7 +111,18 @@ export class PartitionRouter {
     })
     const { ledger, prefix } = this
     const { onRankDropped } = services
-    this.#workers = new WorkerSources({ table, ledger, prefix, overlaps: this.#overlaps, onRankDropped })
+    const defaultMaximum = index.maxBlocks
+    const onCapacity = (blocks: number) => {
+      index.maxBlocks = blocks > 0 ? Math.min(capacityShare * blocks, 2 ** 30) : defaultMaximum
+    }
+    this.#workers = new WorkerSources({
+      table,
+      ledger,
+      prefix,
+      overlaps: this.#overlaps,
+      onRankDropped,
+      ...(maxIndexBlocks === 0 ? { onCapacity } : {}),
+    })
     const tracksOutput = tracksBlocks && config.tracksOutputBlocks
     this.#bookings = new LiveBookings(prefix, ledger, { blockSize, tracksOutput })
   }
@@ -214,11 +228,13 @@ export class PartitionRouter {
   /**
    * So many tokens were generated so far, at most 2^24: a sign of life, and blocks where output blocks are tracked. False when not
    * booked. Error: `ROUTER_BAD_REQUEST`.
+   * @param blocks prompt and output, hashed: a rank retained by LRU is believed to hold the new ones. Absent = unknown
    */
-  noteOutput(requestId: string, generatedTokens: number): boolean {
+  noteOutput(requestId: string, generatedTokens: number, blocks?: PromptBlocks): boolean {
     checkGenerated(generatedTokens)
+    if (blocks !== undefined) checkBlocks(blocks)
     if (!this.ledger.touch(requestId)) return false
-    this.#bookings.noteOutput(requestId, generatedTokens)
+    this.#bookings.noteOutput(requestId, generatedTokens, blocks)
     return true
   }
 

@@ -12,7 +12,10 @@ export interface RouterCoreConfig {
   readonly blockSize?: number
   /** Scoring defaults and tier weights. */
   readonly routerDefaults?: RouterDefaults
-  /** Most (rank, block) entries of a partition's index (`max_index_blocks`). Default 2^24. */
+  /**
+   * Most (rank, block) entries of a partition's index (`max_index_blocks`). Default 2^24; 0 = four times the sum of the advertised
+   * capacities, and the default while no rank advertises one.
+   */
   readonly maxIndexBlocks?: number
   /** Retention of blocks of ranks without events. */
   readonly approximate?: LifetimeOptions

@@ -23,6 +23,8 @@ export interface RankState {
   readonly overlaps: OverlapColumns
   /** What a rank holds was dropped for want of room: whoever follows its events must know. */
   readonly onRankDropped?: ((rank: WorkerRank) => void) | undefined
+  /** Told the sum of the advertised blocks whenever it changes. */
+  readonly onCapacity?: ((blocks: number) => void) | undefined
 }
 
 interface KnownWorker {
@@ -54,6 +56,7 @@ export class WorkerSources {
   #ranks = 0
   // Advertised blocks by slot.
   readonly #capacityOf: number[] = []
+  #capacity = 0
   // Slots of the last registration that are new, ascending by rank.
   #added: readonly number[] = []
   readonly #stopListening: readonly (() => void)[]
@@ -71,7 +74,10 @@ export class WorkerSources {
     }
     this.#stopListening = [
       table.onSlots((dropped, added) => {
-        for (const slot of dropped) prefix.removeRank(slot)
+        for (const slot of dropped) {
+          this.#setCapacity(slot, 0)
+          prefix.removeRank(slot)
+        }
         this.#ranks += added.length - dropped.length
         this.#added = added
       }),
@@ -140,11 +146,18 @@ export class WorkerSources {
     this.#workers.set(workerId, worker)
     for (const slot of worker.slots) {
       if (isRestart) ledger.dropRank(slot)
-      while (this.#capacityOf.length <= slot) this.#capacityOf.push(0)
-      this.#capacityOf[slot] = worker.capacityBlocks ?? 0
+      this.#setCapacity(slot, worker.capacityBlocks ?? 0)
       const isAnew = prefix.setRank(slot, worker)
       if (isAnew) overlaps.setKnown(slot, !worker.hasEvents)
     }
+  }
+
+  #setCapacity(slot: number, blocks: number): void {
+    while (this.#capacityOf.length <= slot) this.#capacityOf.push(0)
+    if (this.#capacityOf[slot] === blocks) return
+    this.#capacity += blocks - this.#capacityOf[slot]!
+    this.#capacityOf[slot] = blocks
+    this.#state.onCapacity?.(this.#capacity)
   }
 
   #checkRoom(workerId: bigint, firstRank: number, size: number, known: KnownWorker | undefined): void {

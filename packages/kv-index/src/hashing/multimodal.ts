@@ -35,7 +35,8 @@ export function objectsByBlock(
   for (const [hash, ranges] of rangesOf) {
     let next = 0
     for (const [start, end] of ranges.toSorted(([a], [b]) => a - b)) {
-      if (start >= end) continue
+      // An empty intersection with the prompt adds nothing, nor does one with its last block beyond the end.
+      if (start >= Math.min(end, tokenCount)) continue
       const last = Math.min(blocks.length, Math.ceil(end / blockSize))
       for (next = Math.max(next, Math.floor(start / blockSize)); next < last; next++) blocks[next]!.push(hash)
     }
