@@ -141,10 +141,11 @@ export class RouterCore {
    * @param blockSize tokens a block, of a partition that is not of the core's; counts when the router is built
    */
   router(key: PartitionKey, blockSize?: number): PartitionRouter {
-    const partition: OwnedPartition = this.partition(key)
     const services = this.#services
     const config =
       blockSize === undefined ? services.config : resolvedConfig({ ...services.config, blockSize })
+    // After what may be refused: no partition is left behind.
+    const partition: OwnedPartition = this.partition(key)
     const { onRankDropped } = this.#options
     partition.router ??= new PartitionRouter(partition, {
       ...services,

@@ -113,3 +113,15 @@ it('a rank that alone is more than the index takes loses what it has, and nothin
   expect([router.stored(1n, 0, run(40, 5)), dropped.length]).toEqual(['capacity', 1])
   expect([router.stored(1n, 0, run(40, 4)), cached(router)]).toEqual(['ok', [4]])
 })
+
+it('a block size that cannot be leaves no partition behind', () => {
+  const core = createRouterCore({
+    policy: new PolicyCatalog().withDefault(defaultPolicy).resolve({}),
+    clock: () => 0,
+    random: () => 1n,
+  })
+  expect(() => core.router({ role: 'decode' }, 0)).toThrow(
+    expect.objectContaining({ code: 'ROUTER_BAD_REQUEST' }),
+  )
+  expect(core.partitions).toEqual([])
+})
