@@ -58,7 +58,7 @@ export interface BlockIndex {
  * next lookup; all blocks are whole numbers.
  */
 export interface OverlapTarget {
-  /** Row by rank; negative or past the end = nobody asks for this rank. */
+  /** Row by rank; negative or past the end = nobody asks for this rank. Another array where something of it changes. */
   readonly rowOfRank: Int32Array
   readonly deviceBlocks: Float64Array
   /** Blocks beyond the device match. */

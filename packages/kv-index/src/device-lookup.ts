@@ -30,6 +30,10 @@ export class DeviceLookup {
   readonly twinEnds: number[] = []
   readonly #tree: DeviceTree
   readonly #registry: HolderRegistry
+  // Row by holder, -1 = nobody asks for it; of this `rowOfRank` and this version of the registry.
+  #rowOfHolder = new Int32Array(0)
+  #rowOfRank: Int32Array | undefined
+  #version = -1
   // Edges of the branch whose orphans must be told apart.
   #gaps = new Int32Array(16)
   #gapCount = 0
@@ -64,6 +68,8 @@ export class DeviceLookup {
       this.ends = new Int32Array(target.deviceBlocks.length)
       this.endHolders = new Int32Array(target.deviceBlocks.length)
     }
+    if (target.rowOfRank !== this.#rowOfRank || this.#registry.version !== this.#version)
+      this.#takeRows(target.rowOfRank)
     this.#gapCount = 0
     if (tree.twins > 0) this.#keepTwins(ROOT, low, high, 0)
     let base = 0
@@ -147,26 +153,25 @@ export class DeviceLookup {
     const listed = head[at + LISTED]!
     const first = listed === 1 ? edge + HOLDERS : head[at + HOLDERS]!
     const words = chunks[first >>> RECORD_SHIFT]!
-    const { rankOf } = this.#registry
-    const { rowOfRank, deviceBlocks, rows } = target
+    const rowOfHolder = this.#rowOfHolder
+    const { deviceBlocks, rows } = target
     const hasGaps = this.#gapCount > 0
     const from = first & RECORD_MASK
     const end = from + listed * ENTRY_WORDS
+    const whole = base + matched
     let { count } = target
     for (let entry = from; entry < end; entry += ENTRY_WORDS) {
       const holder = words[entry]!
+      const row = rowOfHolder[holder]!
       const cut = words[entry + CUT]!
-      const rank = rankOf[holder]!
-      if (rank < 0 || rank >= rowOfRank.length || cut === 0) continue
-      const row = rowOfRank[rank]!
-      if (row < 0 || (hasGaps && !this.#isContiguous(holder))) continue
-      const blocks = base + (cut < matched ? cut : matched)
+      if (row < 0 || cut === 0 || (hasGaps && !this.#isContiguous(holder))) continue
+      const blocks = cut < matched ? base + cut : whole
       const before = deviceBlocks[row]!
-      if (before >= blocks) {
+      if (before === 0) rows[count++] = row
+      else if (before >= blocks) {
         if (before === blocks) this.twinEnds.push(row, holder, head[at + START]! + blocks - base - 1, blocks)
         continue
       }
-      if (before === 0) rows[count++] = row
       deviceBlocks[row] = blocks
       if (keepsEnds) {
         this.ends[row] = head[at + START]! + blocks - base - 1
@@ -174,6 +179,17 @@ export class DeviceLookup {
       }
     }
     target.count = count
+  }
+
+  #takeRows(rowOfRank: Int32Array): void {
+    const { rankOf, version } = this.#registry
+    this.#rowOfRank = rowOfRank
+    this.#version = version
+    if (this.#rowOfHolder.length < rankOf.length) this.#rowOfHolder = new Int32Array(rankOf.length)
+    for (let holder = 0; holder < rankOf.length; holder++) {
+      const rank = rankOf[holder]!
+      this.#rowOfHolder[holder] = rank < 0 || rank >= rowOfRank.length ? -1 : rowOfRank[rank]!
+    }
   }
 
   /** Whether a holder has every block of the edges above where some holders have not. */

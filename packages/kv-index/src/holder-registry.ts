@@ -17,6 +17,8 @@ export class HolderRegistry {
   lowerBlocks = 0
   /** Holders that edges may still name although their rank is gone. */
   readonly dying: number[] = []
+  /** Bumped when a holder joins or goes. */
+  version = 0
   #holderOf = new Int32Array(16).fill(-1)
   readonly #free: number[] = []
   #count = 0
@@ -45,6 +47,7 @@ export class HolderRegistry {
     if (rank >= this.#holderOf.length) {
       this.#holderOf = longer(this.#holderOf, new Int32Array(2 * rank).fill(-1))
     }
+    this.version++
     this.#holderOf[rank] = holder
     this.rankOf[holder] = rank
     this.blocksOf[holder] = 0
@@ -56,6 +59,7 @@ export class HolderRegistry {
   retire(rank: number): number {
     const holder = this.find(rank)
     if (holder < 0) return -1
+    this.version++
     this.#holderOf[rank] = -1
     this.rankOf[holder] = -1
     this.deviceBlocks -= this.blocksOf[holder]!
