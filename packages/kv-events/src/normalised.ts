@@ -33,7 +33,12 @@ export interface StoreDetails {
   contradictsLayout: boolean
   /** Too few tokens for all hashes: the run holds the leading blocks only. */
   hasShortTokens: boolean
-  /** Salts are in play for this rank: apply this store, and all before it, during the call, so that `storeRefused` comes in time. */
+  /** The local hashes are there. Always so but with `BatchReader.begin`, for a store of too many blocks. */
+  isHashed: boolean
+  /**
+   * Salts are in play for this rank: this store, and all before it, must be applied, and `storeRefused` called if need be, during the
+   * call or while `isBehind`.
+   */
   mustApplyNow: boolean
 }
 
@@ -42,7 +47,11 @@ export interface StoreDetails {
  * its socket; tiers are indexes into `TIERS`; everything passed is borrowed for the call.
  */
 export interface EventSink {
-  /** The run starts at index 0 and may be empty. When the index refuses it, call `SourceMemory.storeRefused` before returning. */
+  /**
+   * No event is read before what was handed over is applied. Only with `BatchReader.begin`; absent = never.
+   */
+  readonly isBehind?: boolean | undefined
+  /** The run starts at index 0 and may be empty. When the index refuses it, call `SourceMemory.storeRefused`. */
   stored(dpRank: number, tier: number, run: BlockRun, details: StoreDetails): void
   /** Hashes 0 to `count` - 1 of `engine`; `count` may be 0. */
   removed(dpRank: number, tier: number, engine: HashWords, count: number): void

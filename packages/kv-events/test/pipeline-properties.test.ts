@@ -1,75 +1,13 @@
-import { hashOf, hashesOf, type HashWords, TIERS, PrefixIndex } from '@router/kv-index'
+import { TIERS } from '@router/kv-index'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SourceMemory } from '../src/convert/source-memory.js'
-import { BatchReader } from '../src/decode/batch-reader.js'
-import type { BatchContext, EventSink } from '../src/normalised.js'
 import type { Value } from './support/encode.js'
 import { batch, cleared, removed } from './support/events.js'
 import { liveFrames } from './support/machine-log.js'
+import { PlainModel } from './support/plain-model.js'
 import { store, TestWorker } from './support/worker.js'
 
-const reader = new BatchReader()
 const LARGEST = 12
-
-/** The same events one by one, with a count per block, and no bound on anything. */
-class PlainModel implements EventSink {
-  readonly index = new PrefixIndex({ blockSize: 4 })
-  readonly memory = new SourceMemory()
-  readonly ids = new Map<number, number>()
-  readonly #counts = new Map<string, number>()
-  readonly #context: BatchContext = {
-    blockSize: 4,
-    socketRank: 0,
-    memory: this.memory,
-    holds: (dpRank, tier, low, high) => this.index.holds(10 + dpRank, tier, low, high),
-  }
-
-  take(payload: Uint8Array): void {
-    reader.read(payload, this.#context, this)
-  }
-
-  stored(...[dpRank, tier, run]: Parameters<EventSink['stored']>): void {
-    this.#count(dpRank)
-    const held = hashesOf(run.engine, run.count).map((hash) => this.#holds(dpRank, tier, hash))
-    const outcome = this.index.store(10 + dpRank, tier, run)
-    if (outcome !== 'ok' && outcome !== 'duplicate_store') return
-    for (const [index, hash] of hashesOf(run.engine, run.count).entries()) {
-      const key = `${dpRank} ${tier} ${hash}`
-      if (held[index]!) this.#counts.set(key, (this.#counts.get(key) ?? 1) + 1)
-    }
-  }
-
-  removed(dpRank: number, tier: number, engine: HashWords, count: number): void {
-    this.#count(dpRank)
-    for (let index = 0; index < count; index++) {
-      const key = `${dpRank} ${tier} ${hashOf(engine[2 * index]!, engine[2 * index + 1]!)}`
-      const references = this.#counts.get(key) ?? 1
-      this.#counts.set(key, references - 1)
-      if (references > 1) continue
-      this.#counts.delete(key)
-      this.index.remove(10 + dpRank, tier, engine, index, 1)
-    }
-  }
-
-  cleared(dpRank: number): void {
-    this.#count(dpRank)
-    this.index.removeRank(10 + dpRank)
-    for (const key of this.#counts.keys()) if (key.startsWith(`${dpRank} `)) this.#counts.delete(key)
-  }
-
-  dropped(...[dpRank, , , consumesEventId]: Parameters<EventSink['dropped']>): void {
-    if (consumesEventId) this.#count(dpRank)
-  }
-
-  #count(dpRank: number): void {
-    this.ids.set(dpRank, (this.ids.get(dpRank) ?? 0) + 1)
-  }
-
-  #holds(dpRank: number, tier: number, hash: bigint): boolean {
-    return this.index.holds(10 + dpRank, tier, Number(hash & 0xffff_ffffn), Number(hash >> 32n))
-  }
-}
 
 const hash = fc.integer({ min: 1, max: LARGEST })
 const medium = fc.constantFrom('GPU', 'GPU', 'GPU', 'CPU', 'DISK')

@@ -1,4 +1,4 @@
-import { type BlockRun, HOST_PINNED } from '@router/kv-index'
+import { type BlockRun, HOST_PINNED, type HashWords } from '@router/kv-index'
 import type { EventBuffers } from '../decode/event-buffers.js'
 import type { WireEvent } from '../decode/wire-event.js'
 import type { BatchContext, EventSink, StoreDetails } from '../normalised.js'
@@ -28,12 +28,39 @@ export class EventConverter {
     isEagle: false,
     contradictsLayout: false,
     hasShortTokens: false,
+    isHashed: true,
     mustApplyNow: false,
   }
+  #mostHashed = Infinity
+  /** What the last event may still teach. */
+  #unsettled: 'none' | 'store' | 'removal' = 'none'
+  #removed: HashWords = NO_WORDS
+  #removedCount = 0
 
   constructor(buffers: EventBuffers, localHashes: LocalHashes) {
     this.#buffers = buffers
     this.#localHashes = localHashes
+  }
+
+  /** The events of another batch come. @param mostHashed see `BatchReading.begin` */
+  begin(mostHashed: number): void {
+    this.#mostHashed = mostHashed
+    this.#unsettled = 'none'
+  }
+
+  /** Learns the salts of the last event, which is applied by now. Before the next event, and after the last one. */
+  settle(dpRank: number, context: BatchContext): void {
+    const { memory } = context
+    const unsettled = this.#unsettled
+    this.#unsettled = 'none'
+    if (unsettled === 'store') memory.didStore(dpRank, this.#run, this.#details.salt)
+    else if (unsettled === 'removal') memory.didRemove(dpRank, this.#removed, this.#removedCount, context)
+  }
+
+  /** See `BatchReading.hashBlocks`. */
+  hashBlocks(first: number, count: number): HashWords {
+    this.#localHashes.compute(this.#buffers.tokens, first, count)
+    return this.#localHashes.words
   }
 
   /** Hands one event to the sink. */
@@ -72,21 +99,29 @@ export class EventConverter {
     details.mustApplyNow = followsSalts && (details.salt !== undefined || memory.hasSalts(dpRank))
     const run = this.#fillRun(event, details.salt, context.imageToken)
     details.hasShortTokens = run.count < event.hashCount
-    if (details.mustApplyNow) memory.willStore(dpRank, run, details.salt, context)
+    details.isHashed = run.count <= this.#mostHashed
+    if (details.mustApplyNow) {
+      memory.willStore(dpRank, run, details.salt, context)
+      this.#unsettled = 'store'
+    }
     sink.stored(dpRank, tier, run, details)
-    if (details.mustApplyNow) memory.didStore(dpRank, run, details.salt)
   }
 
   #remove(event: WireEvent, tier: number, dpRank: number, context: BatchContext, sink: EventSink): void {
     const engine = this.#buffers.hashesFrom(event.hashStart, event.hashCount)
+    if (tier <= HOST_PINNED && context.memory.hasSalts(dpRank)) {
+      this.#unsettled = 'removal'
+      this.#removed = engine
+      this.#removedCount = event.hashCount
+    }
     sink.removed(dpRank, tier, engine, event.hashCount)
-    if (tier <= HOST_PINNED) context.memory.didRemove(dpRank, engine, event.hashCount, context)
   }
 
   #fillRun(event: WireEvent, salt: string | undefined, imageToken: number | undefined): BlockRun {
     const buffers = this.#buffers
     const run = this.#run
-    run.count = this.#localHashes.compute(event, buffers.tokens, salt, imageToken)
+    run.count = this.#localHashes.prepare(event, salt, imageToken)
+    if (run.count <= this.#mostHashed) this.#localHashes.compute(buffers.tokens, 0, run.count)
     run.hasParent = event.hasParent
     run.parentLow = event.parentLow
     run.parentHigh = event.parentHigh

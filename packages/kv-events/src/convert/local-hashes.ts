@@ -15,35 +15,45 @@ export class LocalHashes {
     objectsByBlock: undefined,
     imageToken: undefined,
   }
+  #tokenStart = 0
+  #objects: WireEvent['objects']
 
   constructor(hasher: BlockHasher) {
     this.#hasher = hasher
   }
 
-  /** Hashes from block 0 on; valid until the next `compute`. */
+  /** Hashes of the last `compute`, from index 0 on; valid until the next one. */
   get words(): HashWords {
     return this.#hashes.local
   }
 
-  /** Hashes the complete blocks of a store of the partition's block size; how many there are, at most one an engine hash. */
-  compute(
-    event: WireEvent,
-    tokens: Uint32Array,
-    salt: string | undefined,
-    imageToken: number | undefined,
-  ): number {
+  /** The event whose blocks are hashed from now on, a store of the partition's block size; complete blocks, at most one an engine hash. */
+  prepare(event: WireEvent, salt: string | undefined, imageToken: number | undefined): number {
     const options = this.#options
-    const { blockSize, isEagle, tokenStart } = event
+    const { blockSize, isEagle } = event
     options.blockSize = blockSize
     options.isEagle = isEagle
     options.loraName = event.loraName
     options.cacheSalt = salt
-    options.objectsByBlock = event.objects
     options.imageToken = imageToken
-    const extra = isEagle ? 1 : 0
-    const complete = Math.floor((event.tokenCount - extra) / blockSize)
-    const count = Math.max(0, Math.min(event.hashCount, complete))
-    this.#hasher.hashLocal(tokens, options, this.#hashes, tokenStart, tokenStart + count * blockSize + extra)
-    return count
+    this.#objects = event.objects
+    this.#tokenStart = event.tokenStart
+    const complete = Math.floor((event.tokenCount - (isEagle ? 1 : 0)) / blockSize)
+    return Math.max(0, Math.min(event.hashCount, complete))
+  }
+
+  /** Hashes `count` blocks of the event, all of them complete. */
+  compute(tokens: Uint32Array, first: number, count: number): void {
+    const options = this.#options
+    const { blockSize, isEagle } = options
+    const start = this.#tokenStart + first * blockSize
+    options.objectsByBlock = first === 0 ? this.#objects : this.#objects?.slice(first, first + count)
+    this.#hasher.hashLocal(
+      tokens,
+      options,
+      this.#hashes,
+      start,
+      start + count * blockSize + (isEagle ? 1 : 0),
+    )
   }
 }

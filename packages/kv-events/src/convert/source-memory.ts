@@ -20,7 +20,8 @@ export interface BlockHolding {
  */
 export class SourceMemory {
   readonly #ranks = new Map<number, RankMemory>()
-  #isRefused = false
+  /** Leading blocks of the store that is under way that teach their salt. */
+  #taught = Infinity
   #ambiguousDropped = 0
   /** Per block of the store that is under way: 1 = the rank held it without a salt. Only salted stores use it. */
   #heldWithoutSalt = new Uint8Array(0)
@@ -57,9 +58,12 @@ export class SourceMemory {
     if (rank.kinds.size === 0) this.#ranks.delete(dpRank)
   }
 
-  /** To be called during `EventSink.stored` when the index refuses the store: it then teaches no salts. */
-  storeRefused(): void {
-    this.#isRefused = true
+  /**
+   * The index refused the store that was handed on last, see `StoreDetails.mustApplyNow`: it teaches no salts.
+   * @param kept leading blocks that were in already; they teach theirs
+   */
+  storeRefused(kept = 0): void {
+    this.#taught = Math.min(this.#taught, kept)
   }
 
   /** Kind of a group, as its latest store gave it. */
@@ -91,7 +95,7 @@ export class SourceMemory {
 
   /** Before a store of the device or host tier is handed on. */
   willStore(dpRank: number, run: BlockRun, salt: string | undefined, holding: BlockHolding): void {
-    this.#isRefused = false
+    this.#taught = Infinity
     if (salt === undefined) return
     if (this.#heldWithoutSalt.length < run.count) this.#heldWithoutSalt = new Uint8Array(run.count * 2)
     const salts = this.#ranks.get(dpRank)?.salts
@@ -107,10 +111,11 @@ export class SourceMemory {
 
   /** After it was handed on; the arguments are those of `willStore`. */
   didStore(dpRank: number, run: BlockRun, salt: string | undefined): void {
-    if (this.#isRefused) return
+    const count = Math.min(run.count, this.#taught)
+    if (count === 0) return
     const rank = salt === undefined ? this.#ranks.get(dpRank) : this.#rankOf(dpRank)
     if (rank === undefined || (salt === undefined && rank.salts === undefined)) return
-    for (let index = 0; index < run.count; index++) {
+    for (let index = 0; index < count; index++) {
       const low = run.engine[2 * (run.start + index)]!
       const high = run.engine[2 * (run.start + index) + 1]!
       const known = rank.salts?.get(low, high)

@@ -44,8 +44,7 @@ export class BatchDecoder {
 
   /** Whether the payload is a batch. Never throws. */
   decode(payload: Uint8Array): boolean {
-    this.buffers.clear()
-    this.events.clear()
+    this.release()
     this.dpRank = undefined
     this.#bytes = payload
     this.#direct.begin(payload)
@@ -57,6 +56,12 @@ export class BatchDecoder {
     this.#bytes = NO_BYTES
     this.#direct.end()
     return isBatch
+  }
+
+  /** Forgets the events, and gives back the memory that only a huge batch needs. */
+  release(): void {
+    this.buffers.clear()
+    this.events.clear()
   }
 
   /** `[ts, events, rank?]`; more elements are ignored. */

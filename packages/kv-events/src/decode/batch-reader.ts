@@ -1,8 +1,6 @@
 import { BlockHasher, hashAt } from '@router/kv-index'
-import { EventConverter } from '../convert/event-converter.js'
-import { LocalHashes } from '../convert/local-hashes.js'
 import type { BatchContext, BatchHeader, EventSink } from '../normalised.js'
-import { BatchDecoder } from './batch-decoder.js'
+import { BatchReading } from './batch-reading.js'
 import type { ByteHash } from './byte-hash.js'
 
 /** How a reader works; nothing of it changes what it reads. */
@@ -13,38 +11,55 @@ export interface BatchReaderOptions {
   readonly readsDirectly?: boolean | undefined
 }
 
+const KEPT_READINGS = 2
+
 /**
- * Reads the payloads of engines: decodes, filters and converts one batch a call. Holds scratch memory only, at most about 60 MiB of it
- * between calls; what outlives a batch is in `BatchContext.memory`, so that one reader serves all sources. Warm it allocates next to
+ * Reads the payloads of engines: decodes, filters and converts. Holds scratch memory only, two times about 60 MiB of it at most between
+ * batches; what outlives a batch is in `BatchContext.memory`, so that one reader serves all sources. Warm it allocates next to
  * nothing for the events that engines send all the time. Not for use by its own sink.
  */
 export class BatchReader {
-  readonly #decoder: BatchDecoder
-  readonly #converter: EventConverter
-  readonly #header: BatchHeader = { isBatch: false, ts: 0, dpRank: 0, eventCount: 0 }
+  readonly #hasher: BlockHasher
+  readonly #readsDirectly: boolean
+  readonly #free: BatchReading[] = []
 
   constructor({ hasher = new BlockHasher(), readsDirectly = true }: BatchReaderOptions = {}) {
-    this.#decoder = new BatchDecoder({ hashBytes: byteHashOf(hasher), readsDirectly })
-    this.#converter = new EventConverter(this.#decoder.buffers, new LocalHashes(hasher))
+    this.#hasher = hasher
+    this.#readsDirectly = readsDirectly
   }
 
   /**
    * Hands each event of the payload to the sink, in wire order; nothing of a payload that is no batch. Never throws, whatever the bytes, but
-   * what the sink throws passes through. Takes time and memory in proportion to the bytes. The header is borrowed until the next call.
+   * what the sink throws passes through. Takes time and memory in proportion to the bytes. The sink must never be behind. The header is
+   * borrowed until the next call.
    */
   read(payload: Uint8Array, context: BatchContext, sink: EventSink): BatchHeader {
-    const decoder = this.#decoder
-    const header = this.#header
-    header.isBatch = decoder.decode(payload)
-    if (!header.isBatch) return header
-    const { events } = decoder
-    const dpRank = decoder.dpRank ?? context.socketRank
-    header.ts = decoder.ts
-    header.dpRank = dpRank
-    header.eventCount = events.count
-    for (let index = 0; index < events.count; index++)
-      this.#converter.convert(events.at(index), dpRank, context, sink)
-    return header
+    const reading = this.begin(payload, context, Infinity)
+    try {
+      reading.advance(context, sink)
+    } finally {
+      this.end(reading)
+    }
+    return reading.header
+  }
+
+  /**
+   * Decodes a payload whose events `advance` then hands on, with pauses; any number of batches may be under way. The reading is to be
+   * given back with `end`.
+   */
+  begin(payload: Uint8Array, context: BatchContext, mostHashed: number): BatchReading {
+    const hasher = this.#hasher
+    const reading =
+      this.#free.pop() ??
+      new BatchReading(hasher, { hashBytes: byteHashOf(hasher), readsDirectly: this.#readsDirectly })
+    reading.begin(payload, context, mostHashed)
+    return reading
+  }
+
+  /** The reading is not used any more. */
+  end(reading: BatchReading): void {
+    reading.end()
+    if (this.#free.length < KEPT_READINGS) this.#free.push(reading)
   }
 }
 

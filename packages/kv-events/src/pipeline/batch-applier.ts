@@ -4,7 +4,7 @@ import type { BatchContext, EventSink, StoreDetails } from '../normalised.js'
 import type { BatchOutcome } from '../protocol/index.js'
 import type { DropReason } from '../reasons.js'
 import { ChangeList, CLEAR, REMOVE, STORE } from './change-list.js'
-import type { EventWarning, EventWarningCode, PayloadReader } from './pipeline-types.js'
+import type { EventWarning, EventWarningCode, PayloadReader, PayloadReading } from './pipeline-types.js'
 import type { RankState, RankStates } from './rank-states.js'
 
 /**
@@ -23,12 +23,16 @@ export interface ApplierOptions {
   readonly imageToken?: number | undefined
   readonly isEagle?: boolean | undefined
   readonly onWarning?: ((warning: EventWarning) => void) | undefined
+  /** Default `BLOCKS_PER_CALL`. */
+  readonly blocksPerCall?: number | undefined
 }
 
 /**
  * Brings the batches of one socket into the index, one after the other: decode, filter, convert (the reader), coalesce, deduplicate,
- * index. `read` takes a payload, `apply` brings its changes in, a bounded number of blocks a call: in between the index shows a
- * prefix of what is being stored. Allocates nothing warm beside what the reader does.
+ * index. `begin` takes a payload and decodes it, `apply` brings its changes in, a bounded number of blocks a call: in between the
+ * index shows a prefix of what is being stored. An event is read when less than one call's blocks are waiting, and where salts are in
+ * play nothing is read until it is applied; the blocks of a longer store are hashed as they are applied. Allocates nothing warm beside
+ * what the reader does.
  */
 export class BatchApplier implements EventSink {
   readonly #states: RankStates
@@ -37,10 +41,15 @@ export class BatchApplier implements EventSink {
   readonly #context: BatchContext
   readonly #onWarning: (warning: EventWarning) => void
   readonly #changes = new ChangeList()
-  readonly #heldBefore = new Uint8Array(BLOCKS_PER_CALL)
+  readonly #blocksPerCall: number
+  readonly #heldBefore: Uint8Array
   readonly #run: BlockRun
+  #reading: PayloadReading | undefined
+  #outcomeOfBatch: BatchOutcome = { isBatch: false, isCleared: false }
   #dpRank = 0
   #isCleared = false
+  /** The last change is a store whose outcome the reader waits for. */
+  #isAwaited = false
   /** The change that is being applied, blocks of its group that are in, and what came of them so far. */
   #change = 0
   #applied = 0
@@ -50,8 +59,20 @@ export class BatchApplier implements EventSink {
   #groupEnd = 0
   #splitEnd = 0
   #lastOutcome: StoreOutcome = 'ok'
+  #lastStored = 0
 
-  constructor({ states, reader, memory, socketRank, imageToken, isEagle, onWarning }: ApplierOptions) {
+  constructor({
+    states,
+    reader,
+    memory,
+    socketRank,
+    imageToken,
+    isEagle,
+    onWarning,
+    blocksPerCall = BLOCKS_PER_CALL,
+  }: ApplierOptions) {
+    this.#blocksPerCall = blocksPerCall
+    this.#heldBefore = new Uint8Array(blocksPerCall)
     this.#states = states
     this.#reader = reader
     this.#memory = memory
@@ -68,38 +89,49 @@ export class BatchApplier implements EventSink {
     this.#run = { hasParent: false, parentLow: 0, parentHigh: 0, engine, local, start: 0, count: 0 }
   }
 
-  /** Changes of the last batch wait to be applied. */
+  /** The batch is not wholly applied. */
   get hasWork(): boolean {
-    return this.#changes.count > 0
+    return this.#reading !== undefined || this.#changes.count > 0
   }
 
-  /** Reads a batch; the one before must be applied or abandoned. */
-  read(payload: Uint8Array): BatchOutcome {
+  get isBehind(): boolean {
+    const { blocks, count } = this.#changes
+    return this.#isAwaited || Math.max(blocks, count) >= this.#blocksPerCall
+  }
+
+  /** What came of the batch; once it is applied. */
+  get outcome(): BatchOutcome {
+    return this.#outcomeOfBatch
+  }
+
+  /** Takes a batch; the one before must be applied or abandoned. */
+  begin(payload: Uint8Array): void {
     this.#isCleared = false
-    const { isBatch, dpRank } = this.#reader.read(payload, this.#context, this)
-    const isKnown = isBatch && this.#states.reach(dpRank) !== undefined
-    return { isBatch, dpRank: isKnown ? dpRank : undefined, isCleared: this.#isCleared }
+    this.#reading = this.#reader.begin(payload, this.#context, this.#blocksPerCall)
+    this.#dpRank = this.#reading.header.dpRank
   }
 
-  /** Applies changes until `budget` blocks are in, and at most 2,047 more; returns how many. */
+  /** Applies the batch until `budget` blocks are in, and at most 2,047 more; returns how many. */
   apply(budget: number): number {
-    const state = this.hasWork ? this.#states.reach(this.#dpRank) : undefined
-    if (state === undefined) {
-      this.abandon()
-      return 0
+    let spent = this.#applyChanges(budget)
+    while (spent < budget && this.#reading !== undefined) {
+      if (this.#reading.advance(this.#context, this)) this.#endReading()
+      spent += this.#applyChanges(budget - spent)
     }
-    let spent = 0
-    while (this.#change < this.#changes.count && spent < budget) spent += this.#applySlice(state)
-    if (this.#change >= this.#changes.count) this.abandon()
     return spent
   }
 
   /** Forgets what is not applied yet. */
   abandon(): void {
-    this.#changes.clear()
-    this.#change = 0
-    this.#applied = 0
-    this.#splitEnd = 0
+    this.#forgetChanges()
+    this.#isAwaited = false
+    if (this.#reading !== undefined) this.#reader.end(this.#reading)
+    this.#reading = undefined
+  }
+
+  /** The index lost what a rank holds: of a store that is not learned from yet nothing is learned. */
+  lost(dpRank: number): void {
+    if (dpRank === this.#dpRank) this.#memory.storeRefused()
   }
 
   stored(dpRank: number, tier: number, run: BlockRun, details: StoreDetails): void {
@@ -111,11 +143,11 @@ export class BatchApplier implements EventSink {
     state.nextEventId++
     if (details.hasShortTokens) this.#states.counters.shortTokens++
     if (details.contradictsLayout) this.#warn(state, dpRank, 'hash_layout_mismatch')
-    if (details.mustApplyNow) this.apply(Infinity)
-    this.#changes.addStore(tier, run)
-    if (!details.mustApplyNow) return
-    this.apply(Infinity)
-    if (isRefused(this.#lastOutcome)) this.#memory.storeRefused()
+    // No other store is joined to it.
+    if (details.mustApplyNow) this.#applyChanges(Infinity)
+    this.#changes.addStore(tier, run, details.isHashed)
+    this.#isAwaited = details.mustApplyNow
+    if (this.#isAwaited && run.count <= this.#blocksPerCall) this.#applyChanges(Infinity)
   }
 
   removed(dpRank: number, tier: number, engine: HashWords, count: number): void {
@@ -160,9 +192,38 @@ export class BatchApplier implements EventSink {
     this.#onWarning({ code, dpRank })
   }
 
-  /** As if all changes so far were in: so they are brought in. */
+  #endReading(): void {
+    const { isBatch, dpRank } = this.#reading!.header
+    const isKnown = isBatch && this.#states.reach(dpRank) !== undefined
+    this.#outcomeOfBatch = { isBatch, dpRank: isKnown ? dpRank : undefined, isCleared: this.#isCleared }
+    this.#reader.end(this.#reading!)
+    this.#reading = undefined
+  }
+
+  #applyChanges(budget: number): number {
+    if (this.#changes.count === 0) return 0
+    const state = this.#states.reach(this.#dpRank)
+    let spent = 0
+    while (state !== undefined && this.#change < this.#changes.count && spent < budget)
+      spent += this.#applySlice(state)
+    if (state !== undefined && this.#change < this.#changes.count) return spent
+    if (this.#isAwaited && state === undefined) this.#memory.storeRefused()
+    else if (this.#isAwaited && isRefused(this.#lastOutcome)) this.#memory.storeRefused(this.#lastStored)
+    this.#isAwaited = false
+    this.#forgetChanges()
+    return spent
+  }
+
+  #forgetChanges(): void {
+    this.#changes.clear()
+    this.#change = 0
+    this.#applied = 0
+    this.#splitEnd = 0
+  }
+
+  /** As if all changes so far were in: so they are brought in; where salts are in play they are few. */
   #holds(dpRank: number, tier: number, low: number, high: number): boolean {
-    this.apply(Infinity)
+    this.#applyChanges(Infinity)
     const state = this.#states.get(dpRank)
     return state !== undefined && this.#states.index.holds(state.slot, tier, low, high)
   }
@@ -188,7 +249,7 @@ export class BatchApplier implements EventSink {
     }
     const last = this.#groupEnd - 1
     const total = changes.starts[last]! + changes.counts[last]! - changes.starts[change]!
-    const count = Math.min(total - this.#applied, BLOCKS_PER_CALL)
+    const count = Math.min(total - this.#applied, this.#blocksPerCall)
     const outcome = this.#storeRun(state, change, count)
     const refused = isRefused(outcome)
     // A group counts as a duplicate when all of it is.
@@ -198,6 +259,7 @@ export class BatchApplier implements EventSink {
     if (refused || this.#applied === total) {
       this.#states.counters.stored[this.#outcome]++
       this.#lastOutcome = this.#outcome
+      this.#lastStored = refused ? this.#applied - count : this.#applied
       this.#applied = 0
       this.#change = this.#groupEnd
       if (refused && isFirst && this.#groupEnd > change + 1) {
@@ -219,6 +281,7 @@ export class BatchApplier implements EventSink {
     const run = this.#run
     const start = starts[change]! + this.#applied
     const continuesSlice = this.#applied > 0
+    this.#hashUpTo(start + count)
     run.engine = engine
     run.local = local
     run.start = start
@@ -246,13 +309,22 @@ export class BatchApplier implements EventSink {
     return outcome
   }
 
+  /** Makes the local hashes of the blocks before `end` that are missing; only the last change can be without. */
+  #hashUpTo(end: number): void {
+    const changes = this.#changes
+    const from = changes.unhashedFrom
+    if (from >= end) return
+    const first = from - changes.starts[changes.count - 1]!
+    changes.fillLocal(this.#reading!.hashBlocks(first, end - from), end - from)
+  }
+
   #remove(state: RankState): number {
     const { starts, counts, tiers, engine } = this.#changes
     const { index, counters } = this.#states
     const change = this.#change
     const tier = tiers[change]!
     const start = starts[change]! + this.#applied
-    const count = Math.min(counts[change]! - this.#applied, BLOCKS_PER_CALL)
+    const count = Math.min(counts[change]! - this.#applied, this.#blocksPerCall)
     const gone = state.references.release(tier, engine, start, count)
     counters.deduplicatedBlocks += count - gone
     if (gone > 0 && index.remove(state.slot, tier, engine, start, gone) === 'block_not_found')

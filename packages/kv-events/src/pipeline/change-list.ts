@@ -31,16 +31,22 @@ export class ChangeList {
   /** Engine hash and local hash by block; removals have no local hash. */
   engine: HashWords = new Uint32Array(2 * FIRST_BLOCKS)
   local: HashWords = new Uint32Array(2 * FIRST_BLOCKS)
+  /** Index of the first block whose local hash is missing: one of the last change, or past the end. */
+  unhashedFrom = Infinity
   #blocks = 0
   readonly #repeats = new RepeatFinder()
 
-  addStore(tier: number, run: BlockRun): void {
+  /** Blocks in the list. */
+  get blocks(): number {
+    return this.#blocks
+  }
+
+  /** @param isHashed false = the local hashes come later, by `fillLocal`; until then nothing may be added */
+  addStore(tier: number, run: BlockRun, isHashed: boolean): void {
     const start = this.#reserve(run.count)
-    const { engine, local } = run
-    for (let word = 0; word < 2 * run.count; word++) {
-      this.engine[2 * start + word] = engine[2 * run.start + word]!
-      this.local[2 * start + word] = local[2 * run.start + word]!
-    }
+    copyWords(run.engine, 2 * run.start, 2 * run.count, this.engine, 2 * start)
+    if (isHashed) copyWords(run.local, 2 * run.start, 2 * run.count, this.local, 2 * start)
+    else this.unhashedFrom = start
     const doesContinue = this.#doesContinue(tier, run, start)
     const change = this.#add(STORE, tier, start, run.count)
     this.hasParents[change] = run.hasParent ? 1 : 0
@@ -51,10 +57,16 @@ export class ChangeList {
 
   addRemove(tier: number, engine: HashWords, count: number): void {
     const start = this.#reserve(count)
-    for (let word = 0; word < 2 * count; word++) this.engine[2 * start + word] = engine[word]!
+    copyWords(engine, 0, 2 * count, this.engine, 2 * start)
     const last = this.count - 1
     if (last >= 0 && this.kinds[last] === REMOVE && this.tiers[last] === tier) this.counts[last]! += count
     else this.#add(REMOVE, tier, start, count)
+  }
+
+  /** The next `count` local hashes that are missing. */
+  fillLocal(words: HashWords, count: number): void {
+    copyWords(words, 0, 2 * count, this.local, 2 * this.unhashedFrom)
+    this.unhashedFrom += count
   }
 
   addClear(): void {
@@ -64,6 +76,7 @@ export class ChangeList {
   clear(): void {
     this.count = 0
     this.#blocks = 0
+    this.unhashedFrom = Infinity
     if (this.kinds.length > KEPT) this.#resizeChanges(FIRST_CHANGES)
     if (this.engine.length <= 2 * KEPT) return
     this.engine = new Uint32Array(2 * FIRST_BLOCKS)
@@ -121,6 +134,10 @@ export class ChangeList {
     this.starts = resized(this.starts, length)
     this.counts = resized(this.counts, length)
   }
+}
+
+function copyWords(from: HashWords, start: number, count: number, to: HashWords, at: number): void {
+  for (let word = 0; word < count; word++) to[at + word] = from[start + word]!
 }
 
 function resized<A extends Uint8Array | Uint32Array>(array: A, length: number): A {

@@ -6,6 +6,7 @@ export {
   type EventWarningCode,
   newEventCounters,
   type PayloadReader,
+  type PayloadReading,
 } from './pipeline-types.js'
 export { MAX_COUNTED_BLOCKS } from './reference-counts.js'
 export type { FeedSockets, SocketFeed } from './socket-feed.js'

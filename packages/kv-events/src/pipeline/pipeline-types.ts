@@ -1,11 +1,21 @@
-import type { RemoveOutcome, StoreOutcome } from '@router/kv-index'
+import type { HashWords, RemoveOutcome, StoreOutcome } from '@router/kv-index'
 import type { BatchContext, BatchHeader, EventSink } from '../normalised.js'
 import type { DropReason } from '../reasons.js'
 
 /** Reads payloads; `BatchReader` is the one of the product. */
 export interface PayloadReader {
-  /** Never throws. The result is borrowed until the next call. */
-  read(payload: Uint8Array, context: BatchContext, sink: EventSink): BatchHeader
+  /** Never throws. The reading is borrowed until `end`. @param mostHashed longer stores are left to `hashBlocks` */
+  begin(payload: Uint8Array, context: BatchContext, mostHashed: number): PayloadReading
+  end(reading: PayloadReading): void
+}
+
+/** A batch that is being read, see `BatchReading`. */
+export interface PayloadReading {
+  readonly header: BatchHeader
+  /** Hands on events until the sink is behind; true = all are through. */
+  advance(context: BatchContext, sink: EventSink): boolean
+  /** Local hashes of blocks of the store that was handed on last, the first one at index 0; borrowed until the next call. */
+  hashBlocks(first: number, count: number): HashWords
 }
 
 /** What an operator must know about a rank, as a cause code of health. */

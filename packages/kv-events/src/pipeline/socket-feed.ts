@@ -26,7 +26,7 @@ export class SocketFeed {
   readonly sequence: SequenceMachine
   readonly #applier: BatchApplier
   readonly #memory: SourceMemory
-  #outcome: ReturnType<BatchApplier['read']> | undefined
+  #hasBatch = false
 
   constructor(options: SequenceOptions & ApplierOptions, sockets: FeedSockets, owner: FeedOwner) {
     const { states, memory } = options
@@ -49,22 +49,22 @@ export class SocketFeed {
 
   /**
    * Works for about `budgetBlocks` blocks, not many more than 2,048 at least; returns whether work is left, so that the caller can let
-   * others run first. A batch is read in one go, its blocks are stored and removed in as many steps as it takes.
+   * others run first. A batch is decoded in one go; its events are read, and its blocks hashed, stored and removed, in as many steps as it takes.
    */
   step(budgetBlocks: number, nowMs: number): boolean {
     let left = budgetBlocks
     while (left > 0) {
-      if (this.#outcome === undefined) {
+      if (!this.#hasBatch) {
         const batch = this.sequence.next(nowMs)
         if (batch === undefined) return false
-        this.#outcome = this.#applier.read(batch.payload)
+        this.#applier.begin(batch.payload)
+        this.#hasBatch = true
         left -= 1 + Math.floor(batch.payload.length / BYTES_PER_BLOCK)
       }
       left -= this.#applier.apply(Math.max(left, 1))
       if (this.#applier.hasWork) return true
-      const outcome = this.#outcome
-      this.#outcome = undefined
-      this.sequence.settle(outcome, nowMs)
+      this.#hasBatch = false
+      this.sequence.settle(this.#applier.outcome, nowMs)
     }
     return true
   }
@@ -72,17 +72,19 @@ export class SocketFeed {
   /** A new incarnation: what waits to be applied and what was learned belongs to the old one. */
   abandon(): void {
     this.#applier.abandon()
-    this.#outcome = undefined
+    this.#hasBatch = false
     this.#memory.forgetAll()
   }
 
   /** The host dropped what a rank holds, for want of room. */
   dropped(dpRank: number, nowMs: number): void {
+    this.#applier.lost(dpRank)
     if (this.sequence.dropped(dpRank, nowMs)) this.#memory.onCleared(dpRank)
   }
 
   /** The rank is gone from the worker. */
   forgetRank(dpRank: number): void {
+    this.#applier.lost(dpRank)
     this.#memory.forgetRank(dpRank)
   }
 }
