@@ -33,12 +33,12 @@ export interface StoreDetails {
   contradictsLayout: boolean
   /** Too few tokens for all hashes: the run holds the leading blocks only. */
   hasShortTokens: boolean
-  /** The local hashes are there. Always so but with `BatchReader.begin`, for a store of too many blocks. */
-  isHashed: boolean
   /**
-   * Salts are in play for this rank: this store, and all before it, must be applied, and `storeRefused` called if need be, during the
-   * call or while `isBehind`.
+   * The local hashes are there. Always so but with `BatchReader.begin`, for a store of too many blocks: whoever takes it is behind until
+   * it is applied, makes the hashes by `hashBlocks`, and calls `willStore` and `didStore` of the memory as it goes.
    */
+  isHashed: boolean
+  /** Salts are in play for this rank: apply this store, and all before it, during the call, so that `storeRefused` comes in time. */
   mustApplyNow: boolean
 }
 
@@ -48,10 +48,11 @@ export interface StoreDetails {
  */
 export interface EventSink {
   /**
-   * No event is read before what was handed over is applied. Only with `BatchReader.begin`; absent = never.
+   * No event is read before what was handed over is applied. Only with `BatchReader.begin`; who uses that applies removals at once
+   * where salts are in play, or is behind until then, and calls `didRemove` of the memory.
    */
   readonly isBehind?: boolean | undefined
-  /** The run starts at index 0 and may be empty. When the index refuses it, call `SourceMemory.storeRefused`. */
+  /** The run starts at index 0 and may be empty. When the index refuses it, call `SourceMemory.storeRefused` before returning. */
   stored(dpRank: number, tier: number, run: BlockRun, details: StoreDetails): void
   /** Hashes 0 to `count` - 1 of `engine`; `count` may be 0. */
   removed(dpRank: number, tier: number, engine: HashWords, count: number): void

@@ -120,16 +120,18 @@ describe('salts of a store in many steps', () => {
   })
 
   it.each([
-    ['dropped', (one: TestWorker) => one.worker.rankDropped(0, 0)],
-    ['gone', (one: TestWorker) => one.worker.removeRank(0)],
-  ])('are not learned when the rank is %s meanwhile', (_, lose) => {
+    ['dropped', 'rebuilding', (one: TestWorker) => one.worker.rankDropped(0, 0)],
+    ['gone', 'live', (one: TestWorker) => one.worker.removeRank(0)],
+  ])('are not learned when the rank is %s meanwhile', (_, state, lose) => {
     const one = new TestWorker()
     one.feed.sequence.live(liveFrames(0, batch([salted('s', hashes)])), 0)
     while (one.index.sizeOf(10) < hashes.length) one.feed.step(1, 0)
     expect(one.held(hashes)).toEqual(hashes)
     one.index.removeRank(10)
     lose(one)
-    one.run().sendAs(1, [store([1]), store([2], 1)])
+    one.run()
+    expect(one.worker.reports).toMatchObject([{ state }])
+    one.sendAs(1, [store([1]), store([2], 1)])
     expect(one.worker.counters.dropped).toEqual({})
     expect(one.held([1, 2])).toEqual([1, 2])
   })

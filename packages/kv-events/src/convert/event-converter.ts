@@ -32,10 +32,7 @@ export class EventConverter {
     mustApplyNow: false,
   }
   #mostHashed = Infinity
-  /** What the last event may still teach. */
-  #unsettled: 'none' | 'store' | 'removal' = 'none'
-  #removed: HashWords = NO_WORDS
-  #removedCount = 0
+  #hasPauses = false
 
   constructor(buffers: EventBuffers, localHashes: LocalHashes) {
     this.#buffers = buffers
@@ -45,16 +42,7 @@ export class EventConverter {
   /** The events of another batch come. @param mostHashed see `BatchReading.begin` */
   begin(mostHashed: number): void {
     this.#mostHashed = mostHashed
-    this.#unsettled = 'none'
-  }
-
-  /** Learns the salts of the last event, which is applied by now. Before the next event, and after the last one. */
-  settle(dpRank: number, context: BatchContext): void {
-    const { memory } = context
-    const unsettled = this.#unsettled
-    this.#unsettled = 'none'
-    if (unsettled === 'store') memory.didStore(dpRank, this.#run, this.#details.salt)
-    else if (unsettled === 'removal') memory.didRemove(dpRank, this.#removed, this.#removedCount, context)
+    this.#hasPauses = mostHashed < Infinity
   }
 
   /** See `BatchReading.hashBlocks`. */
@@ -100,21 +88,17 @@ export class EventConverter {
     const run = this.#fillRun(event, details.salt, context.imageToken)
     details.hasShortTokens = run.count < event.hashCount
     details.isHashed = run.count <= this.#mostHashed
-    if (details.mustApplyNow) {
-      memory.willStore(dpRank, run, details.salt, context)
-      this.#unsettled = 'store'
-    }
+    const isFollowed = details.mustApplyNow && details.isHashed
+    if (isFollowed) memory.willStore(dpRank, run, details.salt, context)
     sink.stored(dpRank, tier, run, details)
+    if (isFollowed) memory.didStore(dpRank, run, details.salt)
   }
 
   #remove(event: WireEvent, tier: number, dpRank: number, context: BatchContext, sink: EventSink): void {
     const engine = this.#buffers.hashesFrom(event.hashStart, event.hashCount)
-    if (tier <= HOST_PINNED && context.memory.hasSalts(dpRank)) {
-      this.#unsettled = 'removal'
-      this.#removed = engine
-      this.#removedCount = event.hashCount
-    }
     sink.removed(dpRank, tier, engine, event.hashCount)
+    if (tier <= HOST_PINNED && !this.#hasPauses)
+      context.memory.didRemove(dpRank, engine, 0, event.hashCount, context)
   }
 
   #fillRun(event: WireEvent, salt: string | undefined, imageToken: number | undefined): BlockRun {

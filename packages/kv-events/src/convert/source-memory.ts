@@ -20,8 +20,7 @@ export interface BlockHolding {
  */
 export class SourceMemory {
   readonly #ranks = new Map<number, RankMemory>()
-  /** Leading blocks of the store that is under way that teach their salt. */
-  #taught = Infinity
+  #isRefused = false
   #ambiguousDropped = 0
   /** Per block of the store that is under way: 1 = the rank held it without a salt. Only salted stores use it. */
   #heldWithoutSalt = new Uint8Array(0)
@@ -58,12 +57,9 @@ export class SourceMemory {
     if (rank.kinds.size === 0) this.#ranks.delete(dpRank)
   }
 
-  /**
-   * The index refused the store that was handed on last, see `StoreDetails.mustApplyNow`: it teaches no salts.
-   * @param kept leading blocks that were in already; they teach theirs
-   */
-  storeRefused(kept = 0): void {
-    this.#taught = Math.min(this.#taught, kept)
+  /** To be called during `EventSink.stored` when the index refuses the store: it then teaches no salts. */
+  storeRefused(): void {
+    this.#isRefused = true
   }
 
   /** Kind of a group, as its latest store gave it. */
@@ -93,9 +89,9 @@ export class SourceMemory {
     return ambiguous !== undefined && ambiguous.size > 0 && ambiguous.has(hashOf(low, high))
   }
 
-  /** Before a store of the device or host tier is handed on. */
+  /** Before a store of the device or host tier, or a part of one, is handed on. */
   willStore(dpRank: number, run: BlockRun, salt: string | undefined, holding: BlockHolding): void {
-    this.#taught = Infinity
+    this.#isRefused = false
     if (salt === undefined) return
     if (this.#heldWithoutSalt.length < run.count) this.#heldWithoutSalt = new Uint8Array(run.count * 2)
     const salts = this.#ranks.get(dpRank)?.salts
@@ -111,11 +107,10 @@ export class SourceMemory {
 
   /** After it was handed on; the arguments are those of `willStore`. */
   didStore(dpRank: number, run: BlockRun, salt: string | undefined): void {
-    const count = Math.min(run.count, this.#taught)
-    if (count === 0) return
+    if (this.#isRefused) return
     const rank = salt === undefined ? this.#ranks.get(dpRank) : this.#rankOf(dpRank)
     if (rank === undefined || (salt === undefined && rank.salts === undefined)) return
-    for (let index = 0; index < count; index++) {
+    for (let index = 0; index < run.count; index++) {
       const low = run.engine[2 * (run.start + index)]!
       const high = run.engine[2 * (run.start + index) + 1]!
       const known = rank.salts?.get(low, high)
@@ -128,10 +123,10 @@ export class SourceMemory {
   }
 
   /** After a removal of the device or host tier was handed on: a block that is gone from both has no salt any more. */
-  didRemove(dpRank: number, engine: HashWords, count: number, holding: BlockHolding): void {
+  didRemove(dpRank: number, engine: HashWords, start: number, count: number, holding: BlockHolding): void {
     const rank = this.#ranks.get(dpRank)
     if (rank?.salts === undefined) return
-    for (let index = 0; index < count; index++) {
+    for (let index = start; index < start + count; index++) {
       const low = engine[2 * index]!
       const high = engine[2 * index + 1]!
       if (rank.salts.get(low, high) === undefined) continue

@@ -19,7 +19,7 @@ export class BatchReading {
     this.#converter = new EventConverter(this.#decoder.buffers, new LocalHashes(hasher))
   }
 
-  /** @param mostHashed blocks of a store that are hashed when it is handed on; a longer one is left to `hashBlocks` */
+  /** @param mostHashed blocks of a store that is hashed when it is handed on, see `StoreDetails.isHashed`; Infinity = the sink is never behind */
   begin(payload: Uint8Array, context: BatchContext, mostHashed: number): void {
     const decoder = this.#decoder
     const { header } = this
@@ -31,14 +31,10 @@ export class BatchReading {
     header.eventCount = decoder.events.count
   }
 
-  /**
-   * Hands on events until the sink is behind; true = all are through. Where salts are in play, what an event teaches is learned by
-   * the call after it.
-   */
+  /** Hands on events until the sink is behind; true = all are through. */
   advance(context: BatchContext, sink: EventSink): boolean {
     const { isBatch, dpRank, eventCount } = this.header
     while (sink.isBehind !== true) {
-      this.#converter.settle(dpRank, context)
       if (!isBatch || this.#next === eventCount) return true
       this.#converter.convert(this.#decoder.events.at(this.#next++), dpRank, context, sink)
     }

@@ -1,5 +1,5 @@
-import type { BlockRun, HashWords, StoreOutcome } from '@router/kv-index'
-import type { SourceMemory } from '../convert/source-memory.js'
+import { type BlockRun, HOST_PINNED, type HashWords, type StoreOutcome } from '@router/kv-index'
+import type { BlockHolding, SourceMemory } from '../convert/source-memory.js'
 import type { BatchContext, EventSink, StoreDetails } from '../normalised.js'
 import type { BatchOutcome } from '../protocol/index.js'
 import type { DropReason } from '../reasons.js'
@@ -48,8 +48,15 @@ export class BatchApplier implements EventSink {
   #outcomeOfBatch: BatchOutcome = { isBatch: false, isCleared: false }
   #dpRank = 0
   #isCleared = false
-  /** The last change is a store whose outcome the reader waits for. */
-  #isAwaited = false
+  /** The last change is a store whose salts are followed slice by slice. */
+  #teaches = false
+  #salt: string | undefined
+  readonly #index: BlockHolding = {
+    holds: (dpRank, tier, low, high) => {
+      const state = this.#states.get(dpRank)
+      return state !== undefined && this.#states.index.holds(state.slot, tier, low, high)
+    },
+  }
   /** The change that is being applied, blocks of its group that are in, and what came of them so far. */
   #change = 0
   #applied = 0
@@ -59,7 +66,6 @@ export class BatchApplier implements EventSink {
   #groupEnd = 0
   #splitEnd = 0
   #lastOutcome: StoreOutcome = 'ok'
-  #lastStored = 0
 
   constructor({
     states,
@@ -96,12 +102,17 @@ export class BatchApplier implements EventSink {
 
   get isBehind(): boolean {
     const { blocks, count } = this.#changes
-    return this.#isAwaited || Math.max(blocks, count) >= this.#blocksPerCall
+    return Math.max(blocks, count) >= this.#blocksPerCall
   }
 
   /** What came of the batch; once it is applied. */
   get outcome(): BatchOutcome {
     return this.#outcomeOfBatch
+  }
+
+  /** Rank of the batch. */
+  get dpRank(): number {
+    return this.#dpRank
   }
 
   /** Takes a batch; the one before must be applied or abandoned. */
@@ -124,14 +135,8 @@ export class BatchApplier implements EventSink {
   /** Forgets what is not applied yet. */
   abandon(): void {
     this.#forgetChanges()
-    this.#isAwaited = false
     if (this.#reading !== undefined) this.#reader.end(this.#reading)
     this.#reading = undefined
-  }
-
-  /** The index lost what a rank holds: of a store that is not learned from yet nothing is learned. */
-  lost(dpRank: number): void {
-    if (dpRank === this.#dpRank) this.#memory.storeRefused()
   }
 
   stored(dpRank: number, tier: number, run: BlockRun, details: StoreDetails): void {
@@ -146,8 +151,12 @@ export class BatchApplier implements EventSink {
     // No other store is joined to it.
     if (details.mustApplyNow) this.#applyChanges(Infinity)
     this.#changes.addStore(tier, run, details.isHashed)
-    this.#isAwaited = details.mustApplyNow
-    if (this.#isAwaited && run.count <= this.#blocksPerCall) this.#applyChanges(Infinity)
+    if (!details.mustApplyNow) return
+    this.#teaches = !details.isHashed
+    this.#salt = details.salt
+    if (this.#teaches) return
+    this.#applyChanges(Infinity)
+    if (isRefused(this.#lastOutcome)) this.#memory.storeRefused()
   }
 
   removed(dpRank: number, tier: number, engine: HashWords, count: number): void {
@@ -155,6 +164,7 @@ export class BatchApplier implements EventSink {
     if (state === undefined) return
     state.nextEventId++
     this.#changes.addRemove(tier, engine, count)
+    if (!this.isBehind && tier <= HOST_PINNED && this.#memory.hasSalts(dpRank)) this.#applyChanges(Infinity)
   }
 
   cleared(dpRank: number): void {
@@ -207,9 +217,6 @@ export class BatchApplier implements EventSink {
     while (state !== undefined && this.#change < this.#changes.count && spent < budget)
       spent += this.#applySlice(state)
     if (state !== undefined && this.#change < this.#changes.count) return spent
-    if (this.#isAwaited && state === undefined) this.#memory.storeRefused()
-    else if (this.#isAwaited && isRefused(this.#lastOutcome)) this.#memory.storeRefused(this.#lastStored)
-    this.#isAwaited = false
     this.#forgetChanges()
     return spent
   }
@@ -219,13 +226,13 @@ export class BatchApplier implements EventSink {
     this.#change = 0
     this.#applied = 0
     this.#splitEnd = 0
+    this.#teaches = false
   }
 
   /** As if all changes so far were in: so they are brought in; where salts are in play they are few. */
   #holds(dpRank: number, tier: number, low: number, high: number): boolean {
     this.#applyChanges(Infinity)
-    const state = this.#states.get(dpRank)
-    return state !== undefined && this.#states.index.holds(state.slot, tier, low, high)
+    return this.#index.holds(dpRank, tier, low, high)
   }
 
   /** @returns blocks that were looked at, at least 1 */
@@ -259,7 +266,6 @@ export class BatchApplier implements EventSink {
     if (refused || this.#applied === total) {
       this.#states.counters.stored[this.#outcome]++
       this.#lastOutcome = this.#outcome
-      this.#lastStored = refused ? this.#applied - count : this.#applied
       this.#applied = 0
       this.#change = this.#groupEnd
       if (refused && isFirst && this.#groupEnd > change + 1) {
@@ -297,7 +303,9 @@ export class BatchApplier implements EventSink {
       this.#heldBefore[block] = isHeld ? 1 : 0
       if (isHeld) held++
     }
+    if (this.#teaches) this.#memory.willStore(this.#dpRank, run, this.#salt, this.#index)
     const outcome = index.store(state.slot, tier, run)
+    if (this.#teaches && !isRefused(outcome)) this.#memory.didStore(this.#dpRank, run, this.#salt)
     if (held === 0 || isRefused(outcome)) return outcome
     const { references } = state
     const forgotten = references.forgotten
@@ -329,6 +337,7 @@ export class BatchApplier implements EventSink {
     counters.deduplicatedBlocks += count - gone
     if (gone > 0 && index.remove(state.slot, tier, engine, start, gone) === 'block_not_found')
       this.#hasUnknownBlock = true
+    if (tier <= HOST_PINNED) this.#memory.didRemove(this.#dpRank, engine, start, gone, this.#index)
     this.#applied += count
     if (this.#applied === counts[change]) {
       counters.removed[this.#hasUnknownBlock ? 'block_not_found' : 'ok']++

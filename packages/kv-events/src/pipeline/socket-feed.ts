@@ -27,6 +27,8 @@ export class SocketFeed {
   readonly #applier: BatchApplier
   readonly #memory: SourceMemory
   #hasBatch = false
+  /** The rank of the batch in hand was dropped meanwhile. */
+  #isLost = false
 
   constructor(options: SequenceOptions & ApplierOptions, sockets: FeedSockets, owner: FeedOwner) {
     const { states, memory } = options
@@ -59,12 +61,14 @@ export class SocketFeed {
         if (batch === undefined) return false
         this.#applier.begin(batch.payload)
         this.#hasBatch = true
+        this.#isLost = false
         left -= 1 + Math.floor(batch.payload.length / BYTES_PER_BLOCK)
       }
       left -= this.#applier.apply(Math.max(left, 1))
       if (this.#applier.hasWork) return true
       this.#hasBatch = false
       this.sequence.settle(this.#applier.outcome, nowMs)
+      if (this.#isLost) this.sequence.dropped(this.#applier.dpRank, nowMs)
     }
     return true
   }
@@ -78,13 +82,13 @@ export class SocketFeed {
 
   /** The host dropped what a rank holds, for want of room. */
   dropped(dpRank: number, nowMs: number): void {
-    this.#applier.lost(dpRank)
-    if (this.sequence.dropped(dpRank, nowMs)) this.#memory.onCleared(dpRank)
+    this.#memory.onCleared(dpRank)
+    this.sequence.dropped(dpRank, nowMs)
+    if (this.#hasBatch && dpRank === this.#applier.dpRank) this.#isLost = true
   }
 
   /** The rank is gone from the worker. */
   forgetRank(dpRank: number): void {
-    this.#applier.lost(dpRank)
     this.#memory.forgetRank(dpRank)
   }
 }

@@ -142,10 +142,8 @@ export class SequenceMachine {
   }
 
   /** The host dropped what a rank holds, for want of room: what is held from now on is a lower bound. Nothing for a rank never fed. */
-  dropped(dpRank: number, nowMs: number): boolean {
-    if (!this.#completeness.loseRank(dpRank)) return false
-    this.#gapMs = nowMs
-    return true
+  dropped(dpRank: number, nowMs: number): void {
+    if (this.#completeness.loseRank(dpRank)) this.#gapMs = nowMs
   }
 
   /** A message of the live socket. */
