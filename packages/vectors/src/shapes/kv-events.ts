@@ -5,7 +5,7 @@ import { kvEventsScenario } from './kv-events-scenarios.js'
 const caption = { note: z.string().optional() }
 
 /** Bytes as lower-case hexadecimal. */
-export const hex = z
+const hex = z
   .string()
   .max(1 << 24)
   .regex(/^(?:[0-9a-f]{2})*$/, 'expected bytes in hexadecimal')
