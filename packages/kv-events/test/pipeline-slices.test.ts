@@ -107,6 +107,15 @@ describe('salts of a store in many steps', () => {
     })
   })
 
+  it('of a block that the event before has removed are not inherited', () => {
+    const events = [salted('s', [1, 2]), removed([1]), store([3], 1, 'CPU'), store([4], 2, 'CPU')]
+    const one = new TestWorker().send(events)
+    const plain = new PlainModel()
+    plain.take(batch(events))
+    expect(blocksOf(one.index as PrefixIndex)).toEqual(blocksOf(plain.index))
+    expect(one.held([3, 4], 0, 1)).toEqual([3, 4])
+  })
+
   it('are learned of the blocks that are in when the index is full', () => {
     const one = new TestWorker({ index: new PrefixIndex({ blockSize: 4, maxBlocks: 5000 }) })
     one.send([salted('s', hashes)])
