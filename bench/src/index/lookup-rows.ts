@@ -21,6 +21,8 @@ const fewestRanks = 64
 /** Numbers of blocks from here on are those of branches. */
 const firstBranch = 2 ** 31
 const group = 'lookup of 128 blocks'
+const whyNot =
+  'compare with the bare loop above, which knows no index: it says how fast this machine is at the time'
 
 /** What the holders of a prompt hold of it. */
 interface Holding {
@@ -112,6 +114,26 @@ function timeLookups({ index, prompts, target }: Scene): Timed {
   return { body, perCall: 1 }
 }
 
+/** What no lookup by comparison can do without: 128 hashes against 128 others, two words each, in a bare loop. */
+function timeBareLoop(): Timed {
+  const prompts = Array.from({ length: hotPrompts }, (_, seed) =>
+    blocksFrom(seed * promptBlocks, promptBlocks),
+  )
+  const copies = prompts.map(({ local }) => Int32Array.from(local))
+  let turn = 0
+  const body = (): number => {
+    turn = (turn + 1) % hotPrompts
+    const { local } = prompts[turn]!
+    const words = copies[turn]!
+    let at = 0
+    while (at < 2 * promptBlocks && words[at] === (local[at]! | 0) && words[at + 1] === (local[at + 1]! | 0))
+      at += 2
+    return at
+  }
+  if (body() !== 2 * promptBlocks) throw new Error('the bare loop found a difference')
+  return { body, perCall: 1 }
+}
+
 /** A few prompts in turns, alone in the index, which the reach is meant for; and prompts at random in an index of a million blocks. */
 function hotAndCold(
   name: string,
@@ -123,7 +145,7 @@ function hotAndCold(
     group,
     name: `${name}, ${isCold ? 'cold' : 'hot'}`,
     unit,
-    ...(reach === undefined || isCold ? {} : { reach }),
+    ...(reach === undefined || isCold ? {} : { reach, whyNot }),
     countsBytes: true,
     setup: () => timeLookups(scene(isCold)),
   }))
@@ -152,6 +174,7 @@ function createDivergingScene(isCold: boolean, known: number): Scene {
 }
 
 export const lookupRows: readonly FigureRow[] = [
+  { group, name: 'a bare loop over 128 hashes', unit: 'ns', setup: timeBareLoop },
   ...held('1 holder, 1 run', 'ns', 220, { holders: 1 }),
   ...held('1 holder, 16 runs', 'ns', 400, { holders: 1, runs: 16 }),
   ...held('8 holders, 1 run', 'ns', 300, { holders: 8 }),
