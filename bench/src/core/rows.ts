@@ -10,6 +10,8 @@ const promptCount = 64
 /** Ranks that hold each prompt but its last block. */
 const holders = 4
 const systemTokens = 256
+const whyNot =
+  'compare the parts with bench/results/selection.json, which was recorded while the machine was faster'
 
 interface Fleet {
   readonly router: PartitionRouter
@@ -78,7 +80,7 @@ function wholeRow(workers: number, everywhere: boolean, reach?: Reach): FigureRo
     group: 'tokens in, decision and booking out, one free',
     name: `${workers.toLocaleString('en')} workers${everywhere ? ', all hold the system prompt' : ''}`,
     unit: 'us',
-    ...(reach === undefined ? {} : { reach }),
+    ...(reach === undefined ? {} : { reach, whyNot }),
     countsBytes: true,
     setup: () => {
       const fleet = fleetOf(workers, everywhere)

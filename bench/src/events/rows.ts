@@ -15,12 +15,15 @@ export const eventsRows: readonly FigureRow[] = [
     ...toIndex,
     name: 'direct reader, 128-block events',
     reach: { atLeast: 7 },
+    whyNot:
+      'about half is reading (see below), the rest is the index of a million blocks, which waits for memory',
     setup: () => timeIndexing(long, true),
   },
   {
     ...toIndex,
     name: 'through msgpackr, 128-block events',
     reach: { atLeast: 3 },
+    whyNot: 'msgpackr itself takes most of it: see reading alone',
     setup: () => timeIndexing(long, false),
   },
   { ...toIndex, name: 'whole pipeline, 128-block events', setup: () => timePipeline(long) },

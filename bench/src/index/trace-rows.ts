@@ -34,6 +34,8 @@ export const traceRows: readonly FigureRow[] = [
     name: 'all requests, 512 tokens a block, 8 ranks of 8,192',
     unit: 'M block operations/s',
     reach: { atLeast: 18 },
+    whyNot:
+      'runs of a dozen blocks: the calls take the time, not the blocks; compare the row of 16-token blocks',
     setup: () => timeReplay(readTrace(), 512, 8192),
   },
   {
