@@ -143,7 +143,7 @@ export class PrefixIndex implements BlockIndex {
   lookup(local: HashWords, count: number, target: OverlapTarget, stopsEarly = false): void {
     clear(target)
     if (count === 0) return
-    const hasLower = !stopsEarly && this.#hasLower()
+    const hasLower = !stopsEarly && this.#registry.lowerBlocks > 0
     this.#lookup.walk(local, count, target, hasLower, stopsEarly)
     if (hasLower) this.#extend(local, count, target)
   }
@@ -236,14 +236,6 @@ export class PrefixIndex implements BlockIndex {
       if (!this.holds(rank, tier, engine[at]!, engine[at + 1]!)) blocks++
     }
     return blocks
-  }
-
-  #hasLower(): boolean {
-    for (let tier = DEVICE + 1; tier < TIERS.length; tier++) {
-      const lower = this.#lower[tier]
-      if (lower !== undefined && lower.blocks.edges > 0) return true
-    }
-    return false
   }
 
   /** Lower tiers, each from where the faster ones ended. */
