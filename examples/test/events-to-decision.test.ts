@@ -30,7 +30,7 @@ function follow(router: PartitionRouter, workerId: bigint) {
   const worker = new WorkerEvents({
     index: router.index,
     reader: new BatchReader(),
-    slotOf: (dpRank) => (dpRank === 0 ? router.slotOf(workerId, 0) : undefined),
+    slotOf: (dpRank) => router.findSlot(workerId, dpRank),
     onIncarnation: () => router.restartWorker(workerId),
   })
   const feed = worker.addSocket({ socketRank: 0, hasReplay: false })

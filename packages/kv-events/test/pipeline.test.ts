@@ -38,14 +38,59 @@ describe('ranks', () => {
 
   it('that leave are emptied, and come back as new', () => {
     const one = new TestWorker().send([store([1])], 3)
-    one.ranks = 3
     one.worker.removeRank(3)
+    one.ranks = 3
     expect(one.held([1], 3)).toEqual([])
     one.send([store([2])], 3)
     expect(one.worker.counters.unknownRank).toBe(1)
     one.ranks = 4
     expect(one.worker.nextEventId(3)).toBe(0)
     expect(one.send([store([3])], 3).held([1, 2, 3], 3)).toEqual([3])
+  })
+})
+
+describe('slots that belong to another worker by now', () => {
+  it.each<[string, (one: TestWorker) => void]>([
+    ['the rank is removed', (one) => one.worker.removeRank(3)],
+    ['the worker is closed', (one) => one.worker.close()],
+    ['the engine restarts', (one) => void one.send([store([9])], 0).worker.register('b', 0)],
+  ])('keep their blocks when %s', (_name, end) => {
+    const one = new TestWorker()
+    one.worker.register('a', 0)
+    one.send([store([1])], 3).send([store([2])], 0)
+    // The host takes rank 3 away, empties its slot and gives it to another worker.
+    one.ranks = 3
+    one.index.removeRank(13)
+    const other = new TestWorker({ index: one.index }).send([store([7])], 3)
+    end(one)
+    expect(other.held([7], 3)).toEqual([7])
+    expect(one.held([2], 0)).toEqual(_name === 'the rank is removed' ? [2] : [])
+  })
+})
+
+describe('what a host may say that means nothing', () => {
+  it('a deadline of Infinity is no time', () => {
+    const one = new TestWorker().send([store([1])])
+    expect(one.worker.nextDeadlineMs()).toBe(Infinity)
+    for (const nowMs of [Infinity, Number.NaN]) one.worker.advance(nowMs)
+    expect([one.worker.incarnation, one.held([1])]).toEqual([0, [1]])
+  })
+
+  it.each([0, -1, Number.NaN])('a budget of %s gets done what one block takes', (budget) => {
+    const worker = new TestWorker()
+    worker.feed.sequence.live(liveFrames(0, batch([store([1, 2])])), 0)
+    let steps = 0
+    while (worker.feed.step(budget, 0) && steps < 100) steps++
+    expect(worker.held([1, 2])).toEqual([1, 2])
+    expect(steps).toBeLessThan(100)
+  })
+
+  it('a message for a feed whose worker is closed is applied no more', () => {
+    const one = new TestWorker().send([store([1])])
+    one.worker.close()
+    one.feed.sequence.live(liveFrames(1, batch([store([2])])), 0)
+    expect(one.feed.step(1000, 0)).toBe(false)
+    expect(one.held([1, 2])).toEqual([])
   })
 })
 

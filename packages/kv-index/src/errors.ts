@@ -9,6 +9,7 @@ export const kvIndexErrorCodes = [
   // index
   'KV_INDEX_RANK_INVALID',
   'KV_INDEX_TIER_INVALID',
+  'KV_INDEX_RUN_INVALID',
   'KV_INDEX_DUMP_INVALID',
   // approximate mode
   'KV_INDEX_OPTION_INVALID',

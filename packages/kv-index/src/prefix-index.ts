@@ -97,9 +97,10 @@ export class PrefixIndex implements BlockIndex {
     return holder < 0 ? 0 : this.#registry.blocksOf[holder]!
   }
 
-  /** Errors: `KV_INDEX_RANK_INVALID`, `KV_INDEX_TIER_INVALID`. `O(blocks)`, and the edges that already hold part of the run. */
+  /** Errors: `KV_INDEX_RANK_INVALID`, `KV_INDEX_TIER_INVALID`, `KV_INDEX_RUN_INVALID`. `O(blocks)`, and the edges that already hold part of the run. */
   store(rank: number, tier: number, run: BlockRun): StoreOutcome {
     checkTier(tier)
+    checkRun(run)
     const holder = this.#registry.of(rank)
     if (this.#registry.dying.length > 0) this.sweep(SWEEP_SHARE + run.count)
     if (run.hasParent && includes(run.engine, run.start, run.count, run.parentLow, run.parentHigh)) {
@@ -282,6 +283,13 @@ function checkTier(tier: number): void {
   if (TIERS[tier] !== undefined) return
   const message = `tier ${String(tier)} is none of 0 to ${TIERS.length - 1}: ${TIERS.join(', ')}`
   throw new KvIndexError('KV_INDEX_TIER_INVALID', message, { tier })
+}
+
+function checkRun({ engine, local, start, count }: BlockRun): void {
+  const present = Math.min(engine.length, local.length) >> 1
+  if (start >= 0 && count >= 0 && start + count <= present) return
+  const message = `a run of ${String(count)} blocks from ${String(start)} on does not lie in the ${present} hashes given`
+  throw new KvIndexError('KV_INDEX_RUN_INVALID', message, { start, count, present })
 }
 
 function columnOf(target: OverlapTarget, tier: number): Float64Array {

@@ -214,6 +214,18 @@ describe('the limits of the README', () => {
     expect([index.currentSize, index.dump().events]).toEqual([0, []])
   })
 
+  it.each([
+    [0, 5],
+    [1, 4],
+    [-1, 2],
+    [0, Number.NaN],
+  ])('a run from %s on of %s blocks is refused where four are given', (start, count) => {
+    const index = new kvIndex.PrefixIndex({ blockSize: 16 })
+    const invalid = expect.objectContaining({ code: 'KV_INDEX_RUN_INVALID' })
+    expect(() => index.store(0, kvIndex.DEVICE, { ...run(4), start, count })).toThrow(invalid)
+    expect(index.currentSize).toBe(0)
+  })
+
   it('the bound can be changed: what is held stays', () => {
     const index = new kvIndex.PrefixIndex({ blockSize: 16 })
     index.store(0, kvIndex.DEVICE, run(6))

@@ -28,7 +28,12 @@ import {
 import { EventIndex } from './event-index.js'
 import { LiveBookings } from './live-bookings.js'
 import { OverlapColumns } from './overlap-columns.js'
-import type { PromptRequest, ReservedRequest } from './prompt-request.js'
+import {
+  type MutableRequest,
+  type PromptRequest,
+  type ReservedRequest,
+  takeCallerFields,
+} from './prompt-request.js'
 import { RequestHashes } from './request-hashes.js'
 import type { ResolvedConfig } from './router-config.js'
 import { type PartitionSnapshot, snapshotOf } from './snapshot.js'
@@ -70,7 +75,7 @@ export class PartitionRouter {
   #isSelecting = false
   #isDisposed = false
   // Filled anew for each selection.
-  readonly #request = {} as { -readonly [K in keyof SelectionRequest]: SelectionRequest[K] }
+  readonly #request = {} as MutableRequest
 
   constructor(partition: Partition, services: PartitionServices) {
     const { table, role } = partition
@@ -132,6 +137,7 @@ export class PartitionRouter {
    * Error: `ROUTER_BAD_REQUEST`.
    */
   upsertWorker(worker: RoutedWorker): void {
+    if (this.#isDisposed) throw new TypeError('a router takes no workers after dispose()')
     this.#workers.upsert(worker)
   }
 
@@ -145,10 +151,16 @@ export class PartitionRouter {
     return this.#workers.restart(workerId)
   }
 
+  /** Slot of a rank, `undefined` = the partition has no such rank (any more): what `WorkerEvents` asks for as `slotOf`. */
+  findSlot(workerId: bigint, dpRank: number): number | undefined {
+    const slot = this.partition.table.slotOf(workerId, dpRank)
+    return slot < 0 ? undefined : slot
+  }
+
   /** Slot of a rank, which names it in `index`. Error: `ROUTER_NOT_FOUND`. */
   slotOf(workerId: bigint, dpRank: number): number {
-    const slot = this.partition.table.slotOf(workerId, dpRank)
-    if (slot >= 0) return slot
+    const slot = this.findSlot(workerId, dpRank)
+    if (slot !== undefined) return slot
     const message = `no rank ${dpRank} of worker ${workerId} in this partition`
     throw new RouterError('ROUTER_NOT_FOUND', message, { workerId, dpRank })
   }
@@ -196,19 +208,20 @@ export class PartitionRouter {
     if (typeof requestId !== 'string') throw bad('requestId', requestId, 'a string')
     this.ledger.checkAdmission(requestId)
     this.#enter()
-    let result: SelectionResult
     try {
       const prepared = this.#prepare(request, 'tracked')
-      result = this.partition.selector.select(prepared)
+      const nowMs = this.#nowMs()
+      const result = this.partition.selector.select(prepared)
       this.#book(request, prepared, result)
+      if (request.isDispatched !== false)
+        this.#bookings.dispatch(requestId, result.slot, this.#hashes.blocks, nowMs)
+      return result
     } catch (error) {
       this.#hashes.takeBack()
       throw error
     } finally {
       this.#isSelecting = false
     }
-    if (request.isDispatched !== false) this.noteDispatched(requestId, this.#hashes.blocks)
-    return result
   }
 
   /** The request went out: a rank without events is believed to hold its blocks from now on. False when it is not booked. */
@@ -325,19 +338,7 @@ export class PartitionRouter {
     prepared.prefixHashes = hashes.prefixHashes
     prepared.hasTierMatches = overlaps.count > 0
     prepared.tracksPrefillTokens = request.tracksPrefillTokens ?? this.#config.tracksPrefillTokens
-    prepared.sharedHits = request.sharedHits
-    prepared.allowedWorkerIds = request.allowedWorkerIds
-    prepared.pinnedWorker = request.pinnedWorker
-    prepared.affinityTarget = request.affinityTarget
-    prepared.requiredTaints = request.requiredTaints
-    prepared.preferredTaints = request.preferredTaints
-    prepared.policyClass = request.policyClass
-    prepared.sessionContext = request.sessionContext
-    prepared.expectedOutputTokens = request.expectedOutputTokens
-    prepared.priorityJump = request.priorityJump
-    prepared.strictPriority = request.strictPriority
-    prepared.routerTemperatureOverride = request.routerTemperatureOverride
-    prepared.requiredCacheHits = request.requiredCacheHits
+    takeCallerFields(prepared, request)
     return prepared
   }
 

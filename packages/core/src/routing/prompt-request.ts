@@ -38,3 +38,23 @@ export type ReservedRequest = PromptRequest & {
    */
   readonly isDispatched?: boolean | undefined
 }
+
+/** A request as the selector takes it, filled anew for each selection. */
+export type MutableRequest = { -readonly [K in keyof SelectionRequest]: SelectionRequest[K] }
+
+/** Copies what the caller says beside the prompt, absent fields too: the object was filled before. */
+export function takeCallerFields(prepared: MutableRequest, request: PromptRequest): void {
+  prepared.sharedHits = request.sharedHits
+  prepared.allowedWorkerIds = request.allowedWorkerIds
+  prepared.pinnedWorker = request.pinnedWorker
+  prepared.affinityTarget = request.affinityTarget
+  prepared.requiredTaints = request.requiredTaints
+  prepared.preferredTaints = request.preferredTaints
+  prepared.policyClass = request.policyClass
+  prepared.sessionContext = request.sessionContext
+  prepared.expectedOutputTokens = request.expectedOutputTokens
+  prepared.priorityJump = request.priorityJump
+  prepared.strictPriority = request.strictPriority
+  prepared.routerTemperatureOverride = request.routerTemperatureOverride
+  prepared.requiredCacheHits = request.requiredCacheHits
+}

@@ -6,7 +6,7 @@ import {
   TrackingHashes,
 } from '@router/kv-index'
 import type { PrefixHashes, WyRand } from '@router/sdk'
-import { checkCount } from '../load/booking-checks.js'
+import { bad, checkCount } from '../load/booking-checks.js'
 import { checkBlocks } from './checks.js'
 import type { PromptRequest } from './prompt-request.js'
 import type { ResolvedConfig } from './router-config.js'
@@ -87,6 +87,13 @@ export class RequestHashes {
     if (request.tokens === undefined) {
       checkBlocks(request.blocks)
       checkCount('promptTokens', request.promptTokens)
+      const complete = Math.floor(request.promptTokens / this.#options.blockSize)
+      if (request.blocks.count > complete)
+        throw bad(
+          'blocks.count',
+          request.blocks.count,
+          `at most ${complete}, the complete blocks of the prompt`,
+        )
       this.blocks = request.blocks
       this.promptTokens = request.promptTokens
     } else {

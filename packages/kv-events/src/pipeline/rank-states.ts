@@ -14,7 +14,7 @@ export interface RankState {
 
 /**
  * The ranks of one worker that events have reached. Bounded by the ranks that `slotOf` knows. Ranks of the index belong to the host,
- * which must say `forget` before it gives one to somebody else.
+ * which empties one before it gives it to somebody else.
  */
 export class RankStates {
   readonly index: BlockIndex
@@ -53,11 +53,14 @@ export class RankStates {
     return this.#states.get(dpRank)
   }
 
-  /** The index loses what the rank holds; its event ids go on. */
+  /**
+   * The index loses what the rank holds; its event ids go on. A slot that `slotOf` no longer gives the rank is not touched: the host has
+   * emptied it, and it may be somebody else's.
+   */
   drop(dpRank: number): void {
     const state = this.#states.get(dpRank) ?? this.reach(dpRank)
     if (state === undefined) return
-    this.index.removeRank(state.slot)
+    if (this.#slotOf(dpRank) === state.slot) this.index.removeRank(state.slot)
     state.references.clear()
   }
 

@@ -27,6 +27,7 @@ export class SocketFeed {
   readonly #applier: BatchApplier
   readonly #memory: SourceMemory
   #hasBatch = false
+  #isClosed = false
   /** The rank of the batch in hand was dropped meanwhile. */
   #isLost = false
 
@@ -54,8 +55,9 @@ export class SocketFeed {
    * others run first. A batch is decoded in one go; its events are read, and its blocks hashed, stored and removed, in as many steps as it takes.
    */
   step(budgetBlocks: number, nowMs: number): boolean {
-    let left = budgetBlocks
-    while (left > 0) {
+    // A budget that is none would never get anything done.
+    let left = budgetBlocks >= 1 ? budgetBlocks : 1
+    while (left > 0 && !this.#isClosed) {
       if (!this.#hasBatch) {
         const batch = this.sequence.next(nowMs)
         if (batch === undefined) return false
@@ -70,7 +72,7 @@ export class SocketFeed {
       this.sequence.settle(this.#applier.outcome, nowMs)
       if (this.#isLost) this.sequence.dropped(this.#applier.dpRank, nowMs)
     }
-    return true
+    return !this.#isClosed
   }
 
   /** A new incarnation: what waits to be applied and what was learned belongs to the old one. */
@@ -78,6 +80,12 @@ export class SocketFeed {
     this.#applier.abandon()
     this.#hasBatch = false
     this.#memory.forgetAll()
+  }
+
+  /** The socket is gone: nothing is applied any more. */
+  close(): void {
+    this.abandon()
+    this.#isClosed = true
   }
 
   /** The host dropped what a rank holds, for want of room. */

@@ -123,11 +123,14 @@ export class WorkerEvents {
 
   /** The socket is gone; what its ranks hold stays. */
   removeSocket(socketRank: number): void {
-    this.#feeds.get(socketRank)?.abandon()
+    this.#feeds.get(socketRank)?.close()
     this.#feeds.delete(socketRank)
   }
 
-  /** The worker lost a rank: its entries go. Before the call `slotOf` must forget it, after the call the slot may be reused. */
+  /**
+   * The worker lost a rank. Its entries go, unless `slotOf` has forgotten it already: then the host has emptied the slot, and may have
+   * given it to another rank.
+   */
   removeRank(dpRank: number): void {
     this.#states.forget(dpRank)
     for (const feed of this.#feeds.values()) feed.forgetRank(dpRank)
@@ -142,7 +145,7 @@ export class WorkerEvents {
     for (const feed of this.#feeds.values()) feed.dropped(dpRank, nowMs)
   }
 
-  /** The worker is gone: all entries and sockets. */
+  /** The worker is gone: all entries (as with `removeRank`) and sockets, whose feeds apply nothing any more. */
   close(): void {
     for (const socketRank of this.#feeds.keys()) this.removeSocket(socketRank)
     this.#states.forgetAll()
@@ -180,8 +183,9 @@ export class WorkerEvents {
     return deadlineMs
   }
 
-  /** Time has passed; then step every feed. */
+  /** Time has passed; then step every feed. Infinity, a deadline when nothing is due, is no time and changes nothing. */
   advance(nowMs: number): void {
+    if (!Number.isFinite(nowMs)) return
     this.#nowMs = nowMs
     this.#incarnation.advance(nowMs)
     for (const { sequence } of this.#feeds.values()) sequence.advance(nowMs)
