@@ -92,7 +92,8 @@ export class DeviceNames {
       const added = suspects[at + 1]!
       const words = this.#tree.pool.engine[added >>> BLOCK_SHIFT]!
       const word = 2 * (added & BLOCK_MASK)
-      if (added === last || !this.#isNamed(suspects[at]!, words[word]!, words[word + 1]!)) continue
+      if (added === last || !this.#tree.pool.hasEngine(suspects[at]!, words[word]!, words[word + 1]!))
+        continue
       this.#shared++
       last = added
     }
@@ -112,7 +113,7 @@ export class DeviceNames {
   #isPlaced(low: number, high: number): boolean {
     const fingerprint = fingerprintOf(low, high, 0)
     let found = this.#table.seek(fingerprint)
-    while (found >= 0 && !this.#isNamed(found, low, high)) found = this.#table.next(fingerprint)
+    while (found >= 0 && !this.#tree.pool.hasEngine(found, low, high)) found = this.#table.next(fingerprint)
     return found >= 0
   }
 
@@ -120,21 +121,16 @@ export class DeviceNames {
     const fingerprint = fingerprintOf(low, high, 0)
     let found = this.#table.seek(fingerprint)
     while (found >= 0) {
-      if (found !== except && this.#isNamed(found, low, high) && this.#holds(holder, found)) return found
+      if (found !== except && this.#tree.pool.hasEngine(found, low, high) && this.#holds(holder, found))
+        return found
       found = this.#table.next(fingerprint)
     }
     return -1
   }
 
-  #isNamed(position: number, low: number, high: number): boolean {
-    const words = this.#tree.pool.engine[position >>> BLOCK_SHIFT]!
-    const at = 2 * (position & BLOCK_MASK)
-    return words[at] === low && words[at + 1] === high
-  }
-
   #holds(holder: number, position: number): boolean {
     const { records, holders } = this.#tree
-    const edge = this.#tree.ownerOf(position)
+    const edge = this.#tree.pool.ownerOf(position)
     const entry = holders.find(edge, holder)
     return entry >= 0 && records.get(entry + CUT) > position - records.get(edge + START)
   }

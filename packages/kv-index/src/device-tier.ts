@@ -1,7 +1,7 @@
 import type { BlockRun, StoreOutcome } from './block-index.js'
 import { DeviceHolding } from './device-holding.js'
 import { DeviceNames } from './device-names.js'
-import { DeviceTree, MAX_RUN, ROOT } from './device-tree.js'
+import { DeviceTree, ROOT } from './device-tree.js'
 import type { HashWords } from './hash-words.js'
 import type { HolderRegistry } from './holder-registry.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
@@ -9,12 +9,12 @@ import {
   CHILD,
   CHILDREN,
   CUT,
-  ENTRY_WORDS,
   FULL,
   HOLDERS,
   INDEXED,
   LENGTH,
   LISTED,
+  MAX_RUN,
   PARENT,
   SLACK,
   START,
@@ -46,7 +46,7 @@ export class DeviceTier {
     if (run.hasParent) {
       const parent = names.placeOf(holder, run.parentLow | 0, run.parentHigh | 0)
       if (parent < 0) return 'parent_not_found'
-      edge = tree.ownerOf(parent)
+      edge = tree.pool.ownerOf(parent)
       at = parent - records.get(edge + START) + 1
     }
     const end = start + count
@@ -99,26 +99,13 @@ export class DeviceTier {
 
   /** Drops holders that are gone from about as many edges; false = the last edge is done. */
   sweep(edges: number): boolean {
-    const { pool, records, holders } = this.tree
-    const { rankOf } = this.#registry
-    for (let left = edges; left > 0;) {
-      const edge = this.#sweep.next(pool, records)
-      if (edge < 0) return false
-      left--
-      if (edge === 0) continue
-      left -= records.get(edge + LISTED) >> 3
-      let isChanged = false
-      for (let index = records.get(edge + LISTED) - 1; index >= 0; index--) {
-        const entry = holders.first(edge) + index * ENTRY_WORDS
-        const holder = records.get(entry)
-        if (rankOf[holder]! >= 0 || records.get(entry + CUT) === 0) continue
-        left -= records.get(entry + CUT) >> 3
-        this.#holding.uncover(holder, edge, entry, 0)
-        isChanged = true
-      }
-      if (isChanged) this.#settle(edge)
-    }
-    return true
+    return this.#sweep.drop(
+      this.tree,
+      edges,
+      this.#registry.rankOf,
+      (edge, entry, holder) => this.#holding.uncover(holder, edge, entry, 0),
+      (edge) => this.#settle(edge),
+    )
   }
 
   /**
@@ -128,7 +115,7 @@ export class DeviceTier {
    */
   #removeRun(holder: number, position: number, engine: HashWords, at: number, end: number): number {
     const { records, holders, pool } = this.tree
-    let edge = this.tree.ownerOf(position)
+    let edge = pool.ownerOf(position)
     let entry = holders.find(edge, holder)
     const words = pool.engine[position >>> BLOCK_SHIFT]!
     const first = 2 * (records.get(edge + START) & BLOCK_MASK)
@@ -215,17 +202,13 @@ export class DeviceTier {
     const { tree } = this
     const low = local[2 * block]! | 0
     const high = local[2 * block + 1]! | 0
+    const nameLow = engine[2 * block]! | 0
+    const nameHigh = engine[2 * block + 1]! | 0
     let child = tree.child(edge, low, high)
-    while (child !== 0 && !this.#isNamed(tree.records.get(child + START), engine, block)) {
+    while (child !== 0 && !tree.pool.hasEngine(tree.records.get(child + START), nameLow, nameHigh)) {
       child = tree.nextTwin(edge, low, high)
     }
     return child
-  }
-
-  #isNamed(position: number, engine: HashWords, block: number): boolean {
-    const words = this.tree.pool.engine[position >>> BLOCK_SHIFT]!
-    const at = 2 * (position & BLOCK_MASK)
-    return words[at] === (engine[2 * block]! | 0) && words[at + 1] === (engine[2 * block + 1]! | 0)
   }
 
   /** Adds the blocks of a run from `block` on behind an edge, which the holder has whole; returns the last edge. */

@@ -12,6 +12,7 @@ import {
   KIDS,
   LENGTH,
   LISTED,
+  MAX_RUN,
   ORPHANS,
   PARENT,
   SLACK,
@@ -21,8 +22,6 @@ import { HashTable, fingerprintOf } from './pool/hash-table.js'
 import { RecordChunks } from './pool/record-chunks.js'
 
 export const ROOT = 0
-/** The most blocks of one edge: bounds what a split costs. */
-export const MAX_RUN = 1 << 12
 
 /**
  * The tree of edges: which run of blocks continues which. Edges are split where a path branches or a hole begins, and joined again
@@ -48,11 +47,6 @@ export class DeviceTree {
 
   get childEntries(): number {
     return this.#children.capacity
-  }
-
-  /** Edge of a block. */
-  ownerOf(position: number): number {
-    return this.pool.owner[position >>> BLOCK_SHIFT]![position & BLOCK_MASK]!
   }
 
   /** First child whose first block has this local hash, 0 = none. `nextTwin` gives further ones. */
@@ -82,16 +76,7 @@ export class DeviceTree {
 
   /** Whether the first block of an edge has this content. */
   startsWith(edge: number, low: number, high: number): boolean {
-    const start = this.records.get(edge + START)
-    const words = this.pool.local[start >>> BLOCK_SHIFT]!
-    const at = 2 * (start & BLOCK_MASK)
-    return words[at] === low && words[at + 1] === high
-  }
-
-  /** Whether an edge is the only child of its parent. */
-  isOnlyChild(edge: number): boolean {
-    const parent = this.records.get(edge + PARENT)
-    return parent !== ROOT && this.records.get(parent + CHILDREN) === 1
+    return this.pool.hasLocal(this.records.get(edge + START), low, high)
   }
 
   /** A new edge without holders below `parent`; its blocks must be written already. */
@@ -221,7 +206,7 @@ export class DeviceTree {
   /** Same holders of all blocks, one after the other in the pool, and nothing else below. */
   #isJoinable(parent: number, edge: number): boolean {
     const { records } = this
-    if (parent === ROOT || !this.isOnlyChild(edge)) return false
+    if (parent === ROOT || this.records.get(parent + CHILDREN) !== 1) return false
     const length = records.get(parent + LENGTH)
     const start = records.get(edge + START)
     const held = records.get(edge + HELD)

@@ -53,24 +53,8 @@ export class LowerBlocks {
   find(low: number, high: number): number {
     const fingerprint = fingerprintOf(low, high, 0)
     let found = this.names.seek(fingerprint)
-    while (found >= 0 && !this.isNamed(found, low, high)) found = this.names.next(fingerprint)
+    while (found >= 0 && !this.pool.hasEngine(found, low, high)) found = this.names.next(fingerprint)
     return found
-  }
-
-  ownerOf(position: number): number {
-    return this.pool.owner[position >>> BLOCK_SHIFT]![position & BLOCK_MASK]!
-  }
-
-  isNamed(position: number, low: number, high: number): boolean {
-    const words = this.pool.engine[position >>> BLOCK_SHIFT]!
-    const at = 2 * (position & BLOCK_MASK)
-    return words[at] === low && words[at + 1] === high
-  }
-
-  hasContent(position: number, low: number, high: number): boolean {
-    const words = this.pool.local[position >>> BLOCK_SHIFT]!
-    const at = 2 * (position & BLOCK_MASK)
-    return words[at] === low && words[at + 1] === high
   }
 
   /** First edge that begins with this content behind this name, 0 = none. `nextHead` gives further ones. */
@@ -124,7 +108,7 @@ export class LowerBlocks {
     let edge = found
     while (edge > 0) {
       const isChild = this.#continues(edge, hasParent, parentLow, parentHigh)
-      if (isChild && this.hasContent(this.records.get(edge + START), low, high)) return edge
+      if (isChild && this.pool.hasLocal(this.records.get(edge + START), low, high)) return edge
       edge = this.#heads.next(fingerprint)
     }
     return 0
@@ -144,17 +128,17 @@ export class LowerBlocks {
     local: HashWords,
     block: number,
   ): boolean {
-    if (!this.hasContent(position, local[2 * block]! | 0, local[2 * block + 1]! | 0)) return false
-    const edge = this.ownerOf(position)
+    if (!this.pool.hasLocal(position, local[2 * block]! | 0, local[2 * block + 1]! | 0)) return false
+    const edge = this.pool.ownerOf(position)
     if (position === this.records.get(edge + START))
       return this.#continues(edge, hasParent, parentLow, parentHigh)
-    return hasParent && this.isNamed(position - 1, parentLow, parentHigh)
+    return hasParent && this.pool.hasEngine(position - 1, parentLow, parentHigh)
   }
 
   isSame(position: number, engine: HashWords, local: HashWords, block: number): boolean {
     return (
-      this.hasContent(position, local[2 * block]! | 0, local[2 * block + 1]! | 0) &&
-      this.isNamed(position, engine[2 * block]! | 0, engine[2 * block + 1]! | 0)
+      this.pool.hasLocal(position, local[2 * block]! | 0, local[2 * block + 1]! | 0) &&
+      this.pool.hasEngine(position, engine[2 * block]! | 0, engine[2 * block + 1]! | 0)
     )
   }
 

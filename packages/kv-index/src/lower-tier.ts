@@ -3,12 +3,9 @@ import type { HashWords } from './hash-words.js'
 import type { HolderRegistry } from './holder-registry.js'
 import { LowerBlocks } from './lower-blocks.js'
 import { BLOCK_MASK, BLOCK_SHIFT } from './pool/block-pool.js'
-import { CUT, ENTRY_WORDS, LENGTH, LISTED, START } from './pool/edge-holders.js'
+import { CUT, LENGTH, LISTED, MAX_RUN, START } from './pool/edge-holders.js'
 import { EdgeSweep } from './pool/edge-sweep.js'
 import { fingerprintOf } from './pool/hash-table.js'
-
-/** The most blocks of one edge: bounds what a split costs. */
-const MAX_RUN = 1 << 12
 
 /**
  * A tier below the device (host.md 3.2): blocks are known by engine hash alone, the parent usually lies on another tier. The first
@@ -55,7 +52,7 @@ export class LowerTier {
     const { records, holders } = this.blocks
     const position = this.blocks.find(low, high)
     if (position < 0) return
-    let edge = this.blocks.ownerOf(position)
+    let edge = this.blocks.pool.ownerOf(position)
     const at = position - records.get(edge + START)
     let entry = holders.find(edge, holder)
     if (entry < 0 || records.get(entry + CUT) <= at) return
@@ -70,7 +67,7 @@ export class LowerTier {
   holds(holder: number, low: number, high: number): boolean {
     const position = this.blocks.find(low, high)
     if (position < 0) return false
-    const edge = this.blocks.ownerOf(position)
+    const edge = this.blocks.pool.ownerOf(position)
     const entry = this.blocks.holders.find(edge, holder)
     return (
       entry >= 0 && this.blocks.records.get(entry + CUT) > position - this.blocks.records.get(edge + START)
@@ -79,25 +76,13 @@ export class LowerTier {
 
   /** Drops holders that are gone from about as many edges; false = the last edge is done. */
   sweep(edges: number): boolean {
-    const { pool, records, holders } = this.blocks
-    const { rankOf } = this.#registry
-    for (let left = edges; left > 0;) {
-      const edge = this.#sweep.next(pool, records)
-      if (edge < 0) return false
-      left--
-      if (edge === 0) continue
-      left -= records.get(edge + LISTED) >> 3
-      let isChanged = false
-      for (let index = records.get(edge + LISTED) - 1; index >= 0; index--) {
-        const entry = holders.first(edge) + index * ENTRY_WORDS
-        if (rankOf[records.get(entry)]! >= 0) continue
-        left -= records.get(entry + CUT) >> 3
-        this.#lose(edge, entry, 0)
-        isChanged = true
-      }
-      if (isChanged) this.blocks.trim(edge)
-    }
-    return true
+    return this.#sweep.drop(
+      this.blocks,
+      edges,
+      this.#registry.rankOf,
+      (edge, entry) => this.#lose(edge, entry, 0),
+      (edge) => this.blocks.trim(edge),
+    )
   }
 
   /** Gives a holder the known blocks of a run, from a known one to the end of its edge at most; how many. */
@@ -110,7 +95,7 @@ export class LowerTier {
     end: number,
   ): number {
     const { records, holders } = this.blocks
-    let edge = this.blocks.ownerOf(position)
+    let edge = this.blocks.pool.ownerOf(position)
     let from = position - records.get(edge + START)
     const limit = Math.min(records.get(edge + LENGTH) - from, end - block)
     let blocks = 1
@@ -162,7 +147,7 @@ export class LowerTier {
     const high = local[2 * block + 1]! | 0
     let edge = this.blocks.head(hasParent, parentLow, parentHigh, low, high)
     for (; edge !== 0; edge = this.blocks.nextHead(hasParent, parentLow, parentHigh, low, high)) {
-      const isOther = !this.blocks.isNamed(
+      const isOther = !this.blocks.pool.hasEngine(
         records.get(edge + START),
         engine[2 * block]! | 0,
         engine[2 * block + 1]! | 0,
@@ -171,10 +156,12 @@ export class LowerTier {
     }
     const before = hasParent ? this.blocks.find(parentLow, parentHigh) : -1
     if (before < 0) return false
-    const owner = this.blocks.ownerOf(before)
+    const owner = this.blocks.pool.ownerOf(before)
     const next = before + 1 - records.get(owner + START)
-    if (next === records.get(owner + LENGTH) || !this.blocks.hasContent(before + 1, low, high)) return false
-    if (this.blocks.isNamed(before + 1, engine[2 * block]! | 0, engine[2 * block + 1]! | 0)) return false
+    if (next === records.get(owner + LENGTH) || !this.blocks.pool.hasLocal(before + 1, low, high))
+      return false
+    if (this.blocks.pool.hasEngine(before + 1, engine[2 * block]! | 0, engine[2 * block + 1]! | 0))
+      return false
     const entry = holders.find(owner, holder)
     return entry >= 0 && records.get(entry + CUT) > next
   }
@@ -243,7 +230,7 @@ export class LowerTier {
   /** The edge that ends with a block, if only this holder has it, whole; 0 = it cannot grow. */
   #growable(position: number, holder: number): number {
     const { records } = this.blocks
-    const edge = this.blocks.ownerOf(position)
+    const edge = this.blocks.pool.ownerOf(position)
     const length = records.get(edge + LENGTH)
     if (position !== records.get(edge + START) + length - 1 || records.get(edge + LISTED) !== 1) return 0
     const entry = this.blocks.holders.first(edge)

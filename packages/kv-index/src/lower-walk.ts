@@ -42,12 +42,12 @@ export class LowerWalk {
     const low = seats.nameLow[from]!
     const high = seats.nameHigh[from]!
     const known = tier.find(low, high)
-    const edge = known < 0 ? 0 : tier.ownerOf(known)
+    const edge = known < 0 ? 0 : tier.pool.ownerOf(known)
     let isTaken = false
     if (edge !== 0) {
       const passed = known - tier.records.get(edge + START) + 1
       const isInside = passed < tier.records.get(edge + LENGTH)
-      if (isInside && tier.hasContent(known + 1, local[2 * position]! | 0, local[2 * position + 1]! | 0)) {
+      if (isInside && tier.pool.hasLocal(known + 1, local[2 * position]! | 0, local[2 * position + 1]! | 0)) {
         this.#plan(edge, passed, position, from, to)
         isTaken = true
       }

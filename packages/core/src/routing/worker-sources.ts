@@ -1,4 +1,4 @@
-import type { PrefixIndex, PrefixState } from '@router/kv-index'
+import { type PrefixIndex, type PrefixState, RANK_LIMIT } from '@router/kv-index'
 import { RouterError, type WorkerRank } from '@router/sdk'
 import type { LoadLedger } from '../load/load-ledger.js'
 import { rankAt } from '../load/load-shapes.js'
@@ -45,9 +45,6 @@ const firstLife: KnownWorker = {
   firstRank: 0,
   slots: [],
 }
-
-/** Ranks of one partition, as many as an index takes. */
-const maximumRanks = 32_768
 
 /** The lives of a partition's workers: joins, restarts and departures reach the index, the books and the columns from here. */
 export class WorkerSources {
@@ -164,8 +161,8 @@ export class WorkerSources {
     const { firstRank: knownFirst, slots } = known ?? firstLife
     const kept = Math.min(firstRank + size, knownFirst + slots.length) - Math.max(firstRank, knownFirst)
     const ranks = this.#ranks + size - Math.max(0, kept)
-    if (!(ranks > maximumRanks)) return
-    const message = `worker ${workerId} would make ${ranks} ranks, expected at most ${maximumRanks} a partition`
-    throw new RouterError('ROUTER_BAD_REQUEST', message, { workerId, ranks, maximumRanks })
+    if (!(ranks > RANK_LIMIT)) return
+    const message = `worker ${workerId} would make ${ranks} ranks, expected at most ${RANK_LIMIT} a partition`
+    throw new RouterError('ROUTER_BAD_REQUEST', message, { workerId, ranks, maximumRanks: RANK_LIMIT })
   }
 }

@@ -91,6 +91,25 @@ export class BlockPool {
     else this.#link(first, size)
   }
 
+  /** Edge of a block; 0 = free. */
+  ownerOf(position: number): number {
+    return this.owner[position >>> CHUNK_BITS]![position & BLOCK_MASK]!
+  }
+
+  /** Whether a block has this local hash, as signed halves. */
+  hasLocal(position: number, low: number, high: number): boolean {
+    const words = this.local[position >>> CHUNK_BITS]!
+    const at = 2 * (position & BLOCK_MASK)
+    return words[at] === low && words[at + 1] === high
+  }
+
+  /** Whether a block has this engine hash, as signed halves. */
+  hasEngine(position: number, low: number, high: number): boolean {
+    const words = this.engine[position >>> CHUNK_BITS]!
+    const at = 2 * (position & BLOCK_MASK)
+    return words[at] === low && words[at + 1] === high
+  }
+
   /** Makes an edge the owner of a run of blocks. */
   own(position: number, blocks: number, edge: number): void {
     const offset = position & BLOCK_MASK

@@ -37,6 +37,9 @@ export const CUT = 1
 export const KIDS = 2
 export const ENTRY_WORDS = 3
 
+/** The most blocks of one edge: bounds what a split costs. */
+export const MAX_RUN = 1 << 12
+
 /** The most holders of one edge. */
 export const MAX_HOLDERS = 1 << 16
 
