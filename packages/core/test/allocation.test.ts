@@ -1,29 +1,10 @@
 import { defaultPolicy } from '@router/policy-default'
 import { expect, it } from 'vitest'
+import { bytesPerCall } from './support/allocation.js'
 import { type Host, type HostOptions, hostOf, request, tinyHost } from './support/hosts.js'
 import { keepBy } from './support/policies.js'
 
-declare const process: { readonly memoryUsage: () => { readonly heapUsed: number } }
-
-const warmUps = 15_000
-const calls = 10_000
-const batches = 6
-
-/**
- * Bytes per call on the JavaScript heap: the smallest growth over several batches. A batch during which the collector ran shrinks
- * the heap and is left out; a call that allocates shows in every other one.
- */
-function bytesPerCall(body: () => unknown): number {
-  for (let call = 0; call < warmUps; call++) body()
-  let least = Infinity
-  for (let batch = 0; batch < batches; batch++) {
-    const before = process.memoryUsage().heapUsed
-    for (let call = 0; call < calls; call++) body()
-    const growth = process.memoryUsage().heapUsed - before
-    if (growth >= 0 && growth < least) least = growth
-  }
-  return least / calls
-}
+const weighing = { warmUps: 15_000, calls: 10_000, batches: 6 }
 
 const workers = Array.from({ length: 32 }, (_, id) => ({
   workerId: BigInt(id),
@@ -66,7 +47,7 @@ it.each<[string, () => Host, ReturnType<typeof request>]>([
   ['through filters', () => tinyHost({ filters: [keepBy(() => true)] }, { workers, inputs: ['load'] }), sent],
 ])('a warm selection allocates nothing: %s', (_name, build, asked) => {
   const { selector } = build()
-  expect(bytesPerCall(() => selector.select(asked))).toBeLessThan(8)
+  expect(bytesPerCall(() => selector.select(asked), weighing)).toBeLessThan(8)
 })
 
 it('nor does writing loads, overlaps and clearing them between selections', () => {
@@ -81,11 +62,11 @@ it('nor does writing loads, overlaps and clearing them between selections', () =
     table.clearLoad(10)
     selector.select(sent)
     table.clearOverlaps()
-  })
+  }, weighing)
   expect(perCall).toBeLessThan(8)
 })
 
 it('the method sees an object per call', () => {
   const kept: object[] = []
-  expect(bytesPerCall(() => (kept[0] = { a: kept.length }))).toBeGreaterThan(8)
+  expect(bytesPerCall(() => (kept[0] = { a: kept.length }), weighing)).toBeGreaterThan(8)
 })

@@ -1,25 +1,9 @@
 import { expect, it } from 'vitest'
+import { bytesPerCall } from './support/allocation.js'
 import { hashesOfPath, ledgerHost } from './support/ledgers.js'
 
-declare const process: { readonly memoryUsage: () => { readonly heapUsed: number } }
-
-const warmUps = 15_000
-const calls = 10_000
 // A busy machine is late to optimise; what allocates then still does in the last batch.
-const batches = 60
-
-/** Bytes per call on the JavaScript heap: the smallest growth over several batches, until one needs no more than `enough`. */
-function bytesPerCall(body: () => unknown, enough = 0): number {
-  for (let call = 0; call < warmUps; call++) body()
-  let least = Infinity
-  for (let batch = 0; batch < batches && least > enough; batch++) {
-    const before = process.memoryUsage().heapUsed
-    for (let call = 0; call < calls; call++) body()
-    const growth = process.memoryUsage().heapUsed - before
-    if (growth >= 0 && growth / calls < least) least = growth / calls
-  }
-  return least
-}
+const weighing = { warmUps: 15_000, calls: 10_000, batches: 60 }
 
 const numbers = (count: number, from = 0): number[] =>
   Array.from({ length: count }, (_, index) => from + index)
@@ -43,18 +27,24 @@ it('warm, a life of a request and a projection allocate what a map of ids does a
   // A map makes itself anew now and then.
   const map = new Map(ids.slice(0, 40).map((id, at) => [id, at]))
   let mapTurn = 40
-  const bytesOfMap = bytesPerCall(() => {
-    map.set(ids[mapTurn % 64]!, mapTurn & 63)
-    map.delete(ids[(mapTurn++ - 40) % 64]!)
-  }, 48)
-  const perCall = bytesPerCall(() => {
-    ledger.project(booking.hashes)
-    book()
-    ledger.markPrefillCompleted(booking.requestId)
-    ledger.addOutputBlock(booking.requestId)
-    ledger.touch(booking.requestId)
-    ledger.free(ids[(turn - 41) % 64]!)
-  }, bytesOfMap + 8)
+  const bytesOfMap = bytesPerCall(
+    () => {
+      map.set(ids[mapTurn % 64]!, mapTurn & 63)
+      map.delete(ids[(mapTurn++ - 40) % 64]!)
+    },
+    { ...weighing, enough: 48 },
+  )
+  const perCall = bytesPerCall(
+    () => {
+      ledger.project(booking.hashes)
+      book()
+      ledger.markPrefillCompleted(booking.requestId)
+      ledger.addOutputBlock(booking.requestId)
+      ledger.touch(booking.requestId)
+      ledger.free(ids[(turn - 41) % 64]!)
+    },
+    { ...weighing, enough: bytesOfMap + 8 },
+  )
   expect(bytesOfMap).toBeLessThan(64)
   expect(perCall).toBeLessThanOrEqual(bytesOfMap + 8)
   expect([ledger.live, ledger.audit()]).toEqual([40, []])

@@ -1,26 +1,10 @@
 import { expect, it } from 'vitest'
 import type { PartitionRouter } from '../src/index.js'
+import { bytesPerCall } from './support/allocation.js'
 import { type RoutingOptions, believed, routingHost, told, tokensOf } from './support/routing-hosts.js'
 
-declare const process: { readonly memoryUsage: () => { readonly heapUsed: number } }
-
-const warmUps = 5_000
-const calls = 2_000
 // A busy machine is late to optimise; what allocates then still does in the last batch.
-const batches = 60
-
-/** Bytes per call on the JavaScript heap: the smallest growth over several batches, until one needs no more than `enough`. */
-function bytesPerCall(body: () => unknown, enough = 0): number {
-  for (let call = 0; call < warmUps; call++) body()
-  let least = Infinity
-  for (let batch = 0; batch < batches && least > enough; batch++) {
-    const before = process.memoryUsage().heapUsed
-    for (let call = 0; call < calls; call++) body()
-    const growth = process.memoryUsage().heapUsed - before
-    if (growth >= 0 && growth / calls < least) least = growth / calls
-  }
-  return least
-}
+const weighing = { warmUps: 5_000, calls: 2_000, batches: 60 }
 
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 const ids = Array.from({ length: 64 }, (_, id) => `request-${id}`)
@@ -71,9 +55,12 @@ it.each<[string, () => ReturnType<typeof fleet>, number, number]>([
   (_name, build, mostBytes, mostOfQuery) => {
     const { router, turn } = build()
     // Whatever grew with the ranks would be 500 bytes and more here.
-    const ofBooking = bytesPerCall(turn, mostBytes)
+    const ofBooking = bytesPerCall(turn, { ...weighing, enough: mostBytes })
     let query = 0
-    const ofQuery = bytesPerCall(() => router.select(requests[query++ % 64]!), mostOfQuery)
+    const ofQuery = bytesPerCall(() => router.select(requests[query++ % 64]!), {
+      ...weighing,
+      enough: mostOfQuery,
+    })
     expect(ofQuery).toBeLessThanOrEqual(mostOfQuery)
     expect(ofBooking).toBeLessThanOrEqual(mostBytes)
     expect([router.ledger.live, router.ledger.audit()]).toEqual([40, []])
