@@ -9,6 +9,8 @@ export const endReasons = [
   'prompt_exceeds_model_len',
   /** Failed: prompt and outputs together do not fit into the pool any more. */
   'outputs_exceed_pool',
+  /** The client gave it up. */
+  'cancelled',
 ] as const
 
 /** One of `endReasons`. */
@@ -34,7 +36,9 @@ export interface PassSink {
   ended: (request: number, reason: EndReason) => void
 }
 
-const [TOKEN, ENDED, STORED, REMOVED, ADMITTED, READMITTED, PREEMPTED] = [0, 1, 2, 3, 4, 5, 6] as const
+const [TOKEN, ENDED, STORED, REMOVED, ADMITTED, READMITTED, PREEMPTED, DROPPED] = [
+  0, 1, 2, 3, 4, 5, 6, 7,
+] as const
 const kindBits = 3
 const kindMask = 7
 
@@ -47,10 +51,13 @@ export class PassLog {
   size = 0
   #numbers = new Int32Array(1024)
   #length = 0
+  /** What has been told. */
+  #at = 0
 
   clear(): void {
     this.size = 0
     this.#length = 0
+    this.#at = 0
   }
 
   admitted(request: number, hitTokens: number, isReadmission: boolean): void {
@@ -78,15 +85,23 @@ export class PassLog {
     this.#add(ENDED, request, endReasons.indexOf(reason))
   }
 
-  /** Tells everything, in order. */
-  tell(sink: PassSink): void {
+  /** The tokens of a request that have not been told are not told. */
+  dropTokens(request: number): void {
     const numbers = this.#numbers
-    const length = this.#length
-    let at = 0
-    while (at < length) {
-      const head = numbers[at++]!
+    const token = (request << kindBits) | TOKEN
+    for (let at = this.#at; at < this.#length; at += (numbers[at]! & kindMask) === STORED ? 3 : 2)
+      if (numbers[at] === token) numbers[at] = DROPPED
+  }
+
+  /** Tells everything, in order; what is added meanwhile too. */
+  tell(sink: PassSink): void {
+    while (this.#at < this.#length) {
+      const numbers = this.#numbers
+      const at = this.#at
+      const head = numbers[at]!
       const subject = head >> kindBits
-      const detail = numbers[at++]!
+      const detail = numbers[at + 1]!
+      this.#at = at + ((head & kindMask) === STORED ? 3 : 2)
       switch (head & kindMask) {
         case TOKEN:
           sink.token(subject, detail)
@@ -95,13 +110,15 @@ export class PassLog {
           sink.ended(subject, endReasons[detail]!)
           break
         case STORED:
-          sink.stored(numbers[at++]!, subject, detail)
+          sink.stored(numbers[at + 2]!, subject, detail)
           break
         case REMOVED:
           sink.removed(subject)
           break
         case PREEMPTED:
           sink.preempted(subject)
+          break
+        case DROPPED:
           break
         default:
           sink.admitted(subject, detail, (head & kindMask) === READMITTED)

@@ -1,6 +1,12 @@
 import { grown } from './block-table.js'
 
 /**
+ * How far a request is: no request has this number; it waits; it runs; it runs, but not beyond this pass; it is over, and the end of a
+ * pass will tell or has just told so.
+ */
+export const stages = { none: 0, waiting: 1, running: 2, leaving: 3, over: 4 } as const
+
+/**
  * Live requests by number. A number is free again once its request has ended; so the columns are as long as the most requests that were
  * ever alive together, and each keeps the longest list of blocks it ever had. Nothing is allocated but to grow.
  */
@@ -16,6 +22,8 @@ export class RequestTable {
   /** Tokens at which the generation stops, whatever was asked for. */
   stopTokens = new Int32Array(64)
   wasAdmitted = new Uint8Array(64)
+  /** One of `stages`. */
+  stage = new Uint8Array(64)
   /** Blocks owned, the cached ones first. */
   ownedBlocks = new Int32Array(64)
   cachedBlocks = new Int32Array(64)
@@ -51,6 +59,7 @@ export class RequestTable {
     this.scheduledTokens[request] = 0
     this.stopTokens[request] = 0
     this.wasAdmitted[request] = 0
+    this.stage[request] = stages.waiting
     this.ownedBlocks[request] = 0
     this.cachedBlocks[request] = 0
     this.roomTokens[request] = 0
@@ -66,6 +75,7 @@ export class RequestTable {
   }
 
   give(request: number): void {
+    this.stage[request] = stages.none
     this.#free[this.#freeCount++] = request
   }
 
@@ -78,6 +88,7 @@ export class RequestTable {
     this.scheduledTokens = grown(this.scheduledTokens, new Int32Array(length))
     this.stopTokens = grown(this.stopTokens, new Int32Array(length))
     this.wasAdmitted = grown(this.wasAdmitted, new Uint8Array(length))
+    this.stage = grown(this.stage, new Uint8Array(length))
     this.ownedBlocks = grown(this.ownedBlocks, new Int32Array(length))
     this.cachedBlocks = grown(this.cachedBlocks, new Int32Array(length))
     this.roomTokens = grown(this.roomTokens, new Int32Array(length))
@@ -114,6 +125,16 @@ export class NumberQueue {
   /** Takes the first away. */
   shift(): void {
     this.#head = (this.#head + 1) & (this.#ring.length - 1)
+    this.size--
+  }
+
+  /** Takes a number away that is in the row. O(size). */
+  remove(number: number): void {
+    const mask = this.#ring.length - 1
+    let index = 0
+    while (this.#ring[(this.#head + index) & mask] !== number) index++
+    for (; index < this.size - 1; index++)
+      this.#ring[(this.#head + index) & mask] = this.#ring[(this.#head + index + 1) & mask]!
     this.size--
   }
 

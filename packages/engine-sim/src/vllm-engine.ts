@@ -2,7 +2,8 @@ import { EngineSimError } from './errors.js'
 import { type EngineParameters, type EngineSettings, engineSettings, limits } from './parameters.js'
 import { PassLog, type PassSink } from './pass-log.js'
 import { RequestBlocks } from './request-blocks.js'
-import { RequestTable } from './request-table.js'
+import { RequestEnds } from './request-ends.js'
+import { RequestTable, stages } from './request-table.js'
 import { type PassTiming, durationMs, timingOf } from './timing.js'
 import { VllmScheduler } from './vllm-scheduler.js'
 
@@ -44,9 +45,11 @@ export class VllmEngine {
   readonly #log = new PassLog()
   readonly #requests = new RequestTable()
   readonly #blocks: RequestBlocks
+  readonly #ends: RequestEnds
   readonly #scheduler: VllmScheduler
   readonly #pass = { endMs: 0, prefillMs: 0, decodeMs: 0, events: 0 }
   #isPassOpen = false
+  #isTelling = false
 
   /** Throws `ENGINE_SIM_PARAMETER_INVALID`. Allocates columns of the pool's size, about 30 bytes a block. */
   constructor(parameters: EngineParameters = {}) {
@@ -54,7 +57,8 @@ export class VllmEngine {
     const { poolBlocks, blockSize, cachesPrefixes, timing } = this.settings
     this.#timing = timingOf(timing)
     this.#blocks = new RequestBlocks(this.#requests, this.#log, poolBlocks, blockSize, cachesPrefixes)
-    this.#scheduler = new VllmScheduler(this.settings, this.#requests, this.#blocks, this.#log)
+    this.#ends = new RequestEnds(this.#requests, this.#blocks, this.#log)
+    this.#scheduler = new VllmScheduler(this.settings, this.#requests, this.#blocks, this.#log, this.#ends)
   }
 
   /** Requests that run. */
@@ -128,6 +132,23 @@ export class VllmEngine {
   }
 
   /**
+   * The client gave a request up. May be called at any time, from a sink too; again, or of a request that ends with this pass, it does
+   * nothing. From now on no token of the request is told. A waiting one leaves the queue at once; a running one gives its blocks back
+   * when the pass that runs is over, or at once when none runs, and what is full stays cached. `ended` with `cancelled` is told by the
+   * `finishPass` that comes next, or that is at it: **without a pass call `startPass`**, which forms one if only to tell, of no time when
+   * nothing else is to be done. O(requests that run or wait). Throws `ENGINE_SIM_REQUEST_INVALID` for a number that no live request has.
+   */
+  cancel(request: number): void {
+    // A number that is none has no stage either.
+    if ((this.#requests.stage[request] ?? stages.none) === stages.none)
+      refuse('request', request, 'the number of a request that has not ended')
+    const isPassRunning = this.#isPassOpen && !this.#isTelling
+    if (!this.#scheduler.cancel(request, isPassRunning) || !this.#isTelling) return
+    this.#log.dropTokens(request)
+    this.#ends.endCancelled()
+  }
+
+  /**
    * Forms the next pass from what runs and waits at `nowMs`; `undefined` when there is nothing to do. `endMs` may be `nowMs`: then
    * finish it at once. Allocates nothing warm. Throws `ENGINE_SIM_PASS_ORDER` when the last pass is not finished or `nowMs` is before
    * its end, and `ENGINE_SIM_TIMING_INVALID` when an `external` model gives no time.
@@ -164,10 +185,12 @@ export class VllmEngine {
   finishPass(sink: PassSink): void {
     if (!this.#isPassOpen) throw new EngineSimError('ENGINE_SIM_PASS_ORDER', 'no pass has begun')
     this.#scheduler.produce()
+    this.#isTelling = true
     try {
       this.#log.tell(sink)
     } finally {
-      this.#scheduler.forgetEnded()
+      this.#ends.forget()
+      this.#isTelling = false
       this.#isPassOpen = false
     }
   }

@@ -1,7 +1,8 @@
 import type { EngineSettings } from './parameters.js'
-import type { EndReason, PassLog } from './pass-log.js'
+import type { PassLog } from './pass-log.js'
 import type { RequestBlocks } from './request-blocks.js'
-import { NumberQueue, type RequestTable } from './request-table.js'
+import type { RequestEnds } from './request-ends.js'
+import { NumberQueue, type RequestTable, stages } from './request-table.js'
 
 /** Who runs, who waits, and what each pass does. Nothing is allocated but to grow. */
 export class VllmScheduler {
@@ -19,27 +20,31 @@ export class VllmScheduler {
   readonly #requests: RequestTable
   readonly #blocks: RequestBlocks
   readonly #log: PassLog
+  readonly #ends: RequestEnds
   readonly #waiting = new NumberQueue()
   /** In the order of admission. */
   #running = new Int32Array(64)
   /** Running requests that ask for no output. */
   #outputlessCount = 0
-  /** Request and reason of those that this pass rejects or gives up. */
-  readonly #refused: { readonly requests: NumberQueue; readonly reasons: EndReason[] } = {
-    requests: new NumberQueue(),
-    reasons: [],
-  }
-  readonly #ended = new NumberQueue()
+  /** Running requests that were cancelled in this pass. */
+  #leavingCount = 0
   #budget = 0
   #didAnything = false
   /** Whether this pass is more than one token each for requests that decode, so that what it costs has to be summed up at its end. */
   #isMixed = false
 
-  constructor(settings: EngineSettings, requests: RequestTable, blocks: RequestBlocks, log: PassLog) {
+  constructor(
+    settings: EngineSettings,
+    requests: RequestTable,
+    blocks: RequestBlocks,
+    log: PassLog,
+    ends: RequestEnds,
+  ) {
     this.#settings = settings
     this.#requests = requests
     this.#blocks = blocks
     this.#log = log
+    this.#ends = ends
   }
 
   get waitingCount(): number {
@@ -50,7 +55,22 @@ export class VllmScheduler {
     this.#waiting.pushBack(request)
   }
 
-  /** Forms a pass; false when there is nothing to do. */
+  /** The client gave a live request up: it takes part in no further pass. False and nothing done when it is over or leaves already. */
+  cancel(request: number, isPassRunning: boolean): boolean {
+    const { stage } = this.#requests
+    if (stage[request] === stages.running && isPassRunning) {
+      stage[request] = stages.leaving
+      this.#leavingCount++
+      return true
+    }
+    if (stage[request] === stages.waiting) this.#waiting.remove(request)
+    else if (stage[request] === stages.running) this.#stop(request, this.#running.indexOf(request))
+    else return false
+    this.#ends.cancel(request)
+    return true
+  }
+
+  /** Forms a pass; false when there is nothing to do, nor to tell. */
   schedule(): boolean {
     this.#budget = this.#settings.maxPassTokens
     this.#didAnything = false
@@ -60,15 +80,17 @@ export class VllmScheduler {
     this.#continueRunning()
     if (this.preemptions === preemptionsBefore) while (this.#admitFirst());
     if (this.#isMixed) this.#sumBatches()
-    return this.#didAnything
+    return this.#didAnything || this.#ends.isPending
   }
 
-  /** Ends the pass: tokens, requests that are done, then those refused. */
+  /** Ends the pass: requests that were cancelled, tokens, requests that are done, then those refused. */
   produce(): void {
-    const { computedTokens, knownTokens, promptTokens, stopTokens } = this.#requests
+    const { computedTokens, knownTokens, promptTokens, stopTokens, stage } = this.#requests
     const log = this.#log
+    const hasLeaving = this.#leavingCount > 0
     const running = this.#running
     if (this.#isMixed) this.#settleScheduled()
+    this.#ends.endCancelled()
     if (this.#outputlessCount > 0) this.#endOutputless()
     const count = this.runningCount
     let kept = 0
@@ -76,11 +98,16 @@ export class VllmScheduler {
       const request = running[index]!
       const known = knownTokens[request]!
       const stop = stopTokens[request]!
+      if (hasLeaving && stage[request] === stages.leaving) {
+        this.#leave(request)
+        continue
+      }
       if (computedTokens[request] === known && known < stop) {
         knownTokens[request] = known + 1
         log.token(request, known + 1 - promptTokens[request]!)
         if (known + 1 === stop) {
-          this.#end(request)
+          this.#blocks.release(request)
+          this.#ends.end(request, 'completed')
           continue
         }
       }
@@ -88,19 +115,7 @@ export class VllmScheduler {
       kept++
     }
     this.runningCount = kept
-    for (const { requests, reasons } = this.#refused; requests.size > 0; requests.shift()) {
-      this.#log.ended(requests.first, reasons[0]!)
-      this.#ended.pushBack(requests.first)
-      reasons.shift()
-    }
-  }
-
-  /** Frees the numbers of the requests that ended with this pass. */
-  forgetEnded(): void {
-    for (; this.#ended.size > 0; this.#ended.shift()) {
-      this.#blocks.forget(this.#ended.first)
-      this.#requests.give(this.#ended.first)
-    }
+    this.#ends.endRefused()
   }
 
   /** Step 1: running requests in order, as far as the budget goes. */
@@ -176,13 +191,13 @@ export class VllmScheduler {
       quietTokens[request]! > 0
         ? computedTokens[request]! + 1 - knownTokens[request]!
         : scheduledTokens[request]!
-    this.#removeRunning(request, index)
-    this.#blocks.release(request)
+    this.#stop(request, index)
     computedTokens[request] = 0
     this.#budget += scheduled
     scheduledTokens[request] = 0
     quietTokens[request] = 0
     this.#waiting.pushFront(request)
+    this.#requests.stage[request] = stages.waiting
     this.preemptions++
     this.#didAnything = true
     this.#isMixed = true
@@ -191,21 +206,22 @@ export class VllmScheduler {
 
   /** A running request that has outgrown the pool; it held all of it, so nobody else runs. */
   #giveUp(request: number, index: number): void {
-    this.#removeRunning(request, index)
-    this.#blocks.release(request)
-    this.#refuse(request, 'outputs_exceed_pool')
+    this.#stop(request, index)
+    this.#ends.refuse(request, 'outputs_exceed_pool')
   }
 
-  #removeRunning(request: number, index: number): void {
+  #leave(request: number): void {
+    this.#leavingCount--
+    if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount--
+    this.#blocks.release(request)
+    this.#ends.end(request, 'cancelled')
+  }
+
+  #stop(request: number, index: number): void {
+    this.#blocks.release(request)
     // What follows moves up; the walk of step 1 does not step back for it.
     this.#running.copyWithin(index, index + 1, this.runningCount--)
     if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount--
-  }
-
-  #refuse(request: number, reason: EndReason): void {
-    this.#refused.requests.pushBack(request)
-    this.#refused.reasons.push(reason)
-    this.#didAnything = true
   }
 
   /** Step 2, for the head of the queue; false when it has to wait. */
@@ -220,7 +236,7 @@ export class VllmScheduler {
     // Never of a request that ran before: that one ends when its outputs take more than the pool.
     if (blocks > poolBlocks || prompt >= maxModelTokens) {
       this.#waiting.shift()
-      this.#refuse(request, blocks > poolBlocks ? 'prompt_exceeds_pool' : 'prompt_exceeds_model_len')
+      this.#ends.refuse(request, blocks > poolBlocks ? 'prompt_exceeds_pool' : 'prompt_exceeds_model_len')
       return true
     }
     const hasOutputLeft = requests.maxOutputTokens[request]! > 0
@@ -254,6 +270,7 @@ export class VllmScheduler {
       this.#running = running
     }
     this.#running[this.runningCount++] = request
+    this.#requests.stage[request] = stages.running
     if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount++
   }
 
@@ -307,22 +324,18 @@ export class VllmScheduler {
 
   /** Requests without output whose prompt is computed. */
   #endOutputless(): void {
-    const { computedTokens, knownTokens, maxOutputTokens } = this.#requests
+    const { computedTokens, knownTokens, maxOutputTokens, stage } = this.#requests
     const running = this.#running
     let kept = 0
     for (let index = 0; index < this.runningCount; index++) {
       const request = running[index]!
-      if (maxOutputTokens[request] === 0 && computedTokens[request] === knownTokens[request]) {
+      const isDone = maxOutputTokens[request] === 0 && computedTokens[request] === knownTokens[request]
+      if (isDone && stage[request] === stages.running) {
         this.#outputlessCount--
-        this.#end(request)
+        this.#blocks.release(request)
+        this.#ends.end(request, 'completed')
       } else running[kept++] = request
     }
     this.runningCount = kept
-  }
-
-  #end(request: number): void {
-    this.#blocks.release(request)
-    this.#log.ended(request, 'completed')
-    this.#ended.pushBack(request)
   }
 }

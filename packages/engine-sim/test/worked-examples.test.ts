@@ -28,7 +28,7 @@ describe('P2: the worked examples', () => {
         { atMs: 0, promptTokens: 8, outputTokens: 6, blockKeys: keys(1, 2) },
         { atMs: 0, promptTokens: 8, outputTokens: 6, blockKeys: keys(11, 12) },
       ],
-      (engine) => (prefillTokens = engine.committedPrefillTokens),
+      { atPassEnd: (engine) => (prefillTokens = engine.committedPrefillTokens) },
     )
     // The whole chunk counts, the kept output in it too.
     expect(prefillTokens).toBe(21)

@@ -30,11 +30,17 @@ export class Recorder implements PassSink {
   }
 }
 
-/** Plays requests, sorted by arrival, on one engine; `atPassEnd` looks at it after each pass. Throws when it does not come to an end. */
+/** What happens while a pass runs, and after it. */
+export interface Hooks {
+  readonly inPass?: (engine: VllmEngine, numberOf: (letter: string) => number) => void
+  readonly atPassEnd?: (engine: VllmEngine) => void
+}
+
+/** Plays requests, sorted by arrival, on one engine. Throws when it does not come to an end. */
 export function play(
   parameters: EngineParameters,
   requests: readonly TimedRequest[],
-  atPassEnd: (engine: VllmEngine) => void = () => undefined,
+  { inPass, atPassEnd }: Hooks = {},
 ): Told[] {
   const engine = new VllmEngine(parameters)
   const recorder = new Recorder()
@@ -51,10 +57,11 @@ export function play(
       continue
     }
     nowMs = pass.endMs
+    inPass?.(engine, (letter) => [...recorder.letters].findLast(([, name]) => name === letter)![0])
     engine.finishPass(recorder)
     told.push({ endMs: nowMs, events: recorder.events })
     recorder.events = []
-    atPassEnd(engine)
+    atPassEnd?.(engine)
   }
   throw new Error('the engine does not come to an end')
 }
