@@ -15,10 +15,12 @@ export interface GenerationRequest {
   readonly loraName?: string | undefined
   readonly cacheSalt?: string | undefined
   /** Identifiers of media, with the half-open token range that each takes in the prompt. */
-  readonly media?: readonly { readonly identifier: string; readonly start: number; readonly end: number }[] | undefined
+  readonly media?:
+    | readonly { readonly identifier: string; readonly start: number; readonly end: number }[]
+    | undefined
   /** Data-parallel rank; absent = the least loaded. */
   readonly rank?: number | undefined
-  /** Once, when it is first scheduled: prompt tokens found in the cache. */
+  /** Once, before the first token: prompt tokens found in the cache when it was first scheduled. */
   readonly onAdmitted?: ((cachedTokens: number) => void) | undefined
   /** One token is visible; `index` counts from 0. */
   readonly onToken?: ((index: number) => void) | undefined
@@ -54,9 +56,11 @@ export interface RankFacts {
 export interface ServedModel {
   readonly encode: (text: string, addSpecialTokens: boolean) => Uint32Array
   readonly decode: (tokens: Uint32Array) => string
-  /** The whole prompt of a conversation, special tokens included. Throws `MockModelError` for messages that cannot be rendered. */
+  /** The whole prompt of a conversation, special tokens included. Throws `MOCK_ENGINE_CONVERSATION_INVALID` for messages that cannot be rendered. */
   readonly render: (conversation: Conversation) => string
   readonly vocabularySize: number
+  /** The token that stands for an image in `render`; absent = the model sees none. */
+  readonly imageToken: number | undefined
 }
 
 /** What a chat request says to the template, as the client wrote it. */
@@ -67,6 +71,14 @@ export interface Conversation {
   readonly addGenerationPrompt: boolean
   readonly continueFinalMessage: boolean
   readonly templateArguments: Readonly<Record<string, unknown>>
+}
+
+/** Where the KV events of a rank are to be had, as its sockets are bound or connected, with real ports. */
+export interface RankEventSockets {
+  readonly rank: number
+  readonly endpoint: string
+  /** Absent = no replay socket. */
+  readonly replayEndpoint: string | undefined
 }
 
 /** The simulated engine as its HTTP side sees it. */
@@ -83,13 +95,20 @@ export interface ServedEngine {
   readonly startedAtSeconds: number
   readonly generate: (request: GenerationRequest) => Generation
   readonly facts: () => readonly RankFacts[]
+  /** One entry a rank; none when events are off. */
+  readonly eventSockets: readonly RankEventSockets[]
   /** Live events stop (`silent`), or the given share of batches is lost though their sequence number passes (`lossFraction`). */
   readonly setEventFault: (fault: { readonly silent?: boolean; readonly lossFraction?: number }) => void
   /** Passes stand still until it is called with false. */
   readonly setHang: (hangs: boolean) => void
   /** Passes take so many times as long; 1 = as configured. */
   readonly setSlowness: (factor: number) => void
+  /** As vLLM's `/reset_prefix_cache`: empties the cache of every rank and says so in its events; false and nothing done while a request is alive. */
+  readonly resetPrefixCache: () => boolean
   /** A new incarnation: empty cache, sequence numbers from 0, all generations end as `restarted`; facts may change. */
-  readonly restart: (facts?: { readonly blockSize?: number; readonly blocksPerRank?: number }) => Promise<void>
+  readonly restart: (facts?: {
+    readonly blockSize?: number
+    readonly blocksPerRank?: number
+  }) => Promise<void>
   readonly close: () => Promise<void>
 }
