@@ -29,6 +29,11 @@ export interface BodyReading {
   readonly prompts: number
   /** Media parts of the conversation; their tokens are unknown. */
   readonly mediaParts: number
+  /**
+   * Where the long strings of media parts lie in the body (URLs, data), from after the opening quote to before the closing one: start and
+   * end by turns, ascending. A tokenizer need not see them. Short ones may be left out; empty without media.
+   */
+  readonly mediaSpans: readonly number[]
   /** The client brought its own chat template, which is never executed. */
   readonly hasOwnTemplate: boolean
   /** Decodes of each prompt: the larger of `n` and `best_of`, 1 to 16,384. */
