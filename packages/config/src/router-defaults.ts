@@ -56,6 +56,10 @@ export function readRouterDefaults(reader: SettingReader, router: RouterSettings
     shared_cache_multiplier: sharedMultiplier,
     prefix_affinity_weight: routerDefaults.prefix_affinity_weight,
     router_temperature: number(settings.temperature, routerDefaults.router_temperature),
+    encoder_cuda_to_cpu_ratio: number(
+      settings.encoderCudaToCpuRatio,
+      routerDefaults.encoder_cuda_to_cpu_ratio,
+    ),
   }
 }
 

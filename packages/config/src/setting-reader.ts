@@ -129,9 +129,11 @@ export class SettingReader {
         : refuse(choices.map(showValue).join(', '), suggest(text, choices))
     }
     const value = parseNumber(text)
-    const { maximum = Infinity } = setting
-    if (value !== undefined && value >= 0 && value <= maximum) return { value, origin }
-    return refuse(maximum === Infinity ? 'a finite number >= 0' : `a number from 0 to ${maximum}`)
+    const { minimum = 0, maximum = Infinity } = setting
+    if (value !== undefined && value >= minimum && value <= maximum) return { value, origin }
+    const range =
+      maximum === Infinity ? `a finite number >= ${minimum}` : `a number from ${minimum} to ${maximum}`
+    return refuse(range)
   }
 }
 

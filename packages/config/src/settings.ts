@@ -8,6 +8,8 @@ export interface SettingDefinition {
   readonly aliases: readonly string[]
   /** `name` is trimmed and a blank one counts as not given; `number` and `choice` are taken to the letter. */
   readonly kind: 'name' | 'number' | 'choice'
+  /** Left out = 0. */
+  readonly minimum?: number
   readonly maximum?: number
   readonly choices?: readonly string[]
   readonly description: string
@@ -17,7 +19,7 @@ function setting(
   flag: string,
   kind: SettingDefinition['kind'],
   description: string,
-  more: Pick<SettingDefinition, 'maximum' | 'choices'> = {},
+  more: Pick<SettingDefinition, 'minimum' | 'maximum' | 'choices'> = {},
 ): SettingDefinition {
   const words = flag.replaceAll('-', '_').toUpperCase()
   return {
@@ -30,7 +32,7 @@ function setting(
   }
 }
 
-/** The settings that decide which policy serves a role, and what scoring policies inherit. Numbers are finite and >= 0. */
+/** The settings that decide which policy serves a role, and what scoring policies inherit. Numbers are finite, and >= 0 or their minimum. */
 export const selectionSettings = {
   policyConfig: setting('router-policy-config', 'name', 'router-policy file (YAML)'),
   prefillPolicy: setting('router-prefill-policy', 'name', 'instance that serves prefill'),
@@ -79,4 +81,10 @@ export const selectionSettings = {
     choices: ['none', 'hicache'],
   }),
   temperature: setting('router-temperature', 'number', 'spread of the choice around the lowest cost; 0'),
+  encoderCudaToCpuRatio: setting(
+    'encoder-cuda-to-cpu-ratio',
+    'number',
+    'load that an accelerator carries against a CPU worker; 8',
+    { minimum: 1 },
+  ),
 } satisfies Record<string, SettingDefinition>

@@ -118,6 +118,25 @@ describe('numbers are strict', () => {
   })
 })
 
+describe('encoder_cuda_to_cpu_ratio, by flag, variable and alias', () => {
+  const names = ['ROUTER_ENCODER_CUDA_TO_CPU_RATIO', 'DYN_ENCODER_CUDA_TO_CPU_RATIO'] as const
+
+  test('is read', async () => {
+    const [variable, alias] = names
+    const ratio = async (...given: Parameters<typeof load>) =>
+      (await defaults(...given)).encoder_cuda_to_cpu_ratio
+    expect(await ratio({}, { [alias]: '1' })).toBe(1)
+    expect(await ratio({}, { [alias]: '2', [variable]: '3.5' })).toBe(3.5)
+    expect(await ratio({ 'encoder-cuda-to-cpu-ratio': '4' }, { [variable]: '3.5' })).toBe(4)
+  })
+
+  test.each(names)('%s is at least 1', async (name) => {
+    const { code, issues } = await refusal(() => load({}, { [name]: '0.99' }))
+    expect(code).toBe('ROUTER_CONFIG_INVALID')
+    expect(issues).toMatchObject([{ path: [name], value: '0.99', accepted: 'a finite number >= 1' }])
+  })
+})
+
 describe('the router section', () => {
   test('wins over flags and environment, with a warning where it changes something', async () => {
     const flags = { 'router-host-cache-hit-weight': '0.5', 'shared-cache-type': 'none' }

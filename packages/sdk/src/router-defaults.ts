@@ -1,4 +1,4 @@
-/** Scoring defaults of the router, which policies inherit for parameters that an instance leaves out. All validated. */
+/** Defaults of the router, which policies inherit for parameters that an instance leaves out. All validated. */
 export interface RouterDefaults {
   /** Credit of a block of the prompt that the device tier holds, against prefill work; finite, >= 0. */
   readonly overlap_score_credit: number
@@ -18,10 +18,12 @@ export interface RouterDefaults {
   readonly prefix_affinity_weight: number
   /** Temperature of the pick, relative to the spread of the costs; finite, >= 0, 0 = the lowest cost. */
   readonly router_temperature: number
+  /** How many times the load of a CPU worker an accelerator carries (`dynamo-device-aware-weighted`); finite, >= 1. Left out = 8. */
+  readonly encoder_cuda_to_cpu_ratio?: number
 }
 
 /** The built-in values, without a shared cache. */
-export const routerDefaults: RouterDefaults = Object.freeze({
+export const routerDefaults: Required<RouterDefaults> = Object.freeze({
   overlap_score_credit: 1,
   overlap_score_credit_decay: 0,
   prefill_load_scale: 1,
@@ -31,4 +33,5 @@ export const routerDefaults: RouterDefaults = Object.freeze({
   shared_cache_multiplier: 0,
   prefix_affinity_weight: 0,
   router_temperature: 0,
+  encoder_cuda_to_cpu_ratio: 8,
 })
