@@ -2,4 +2,5 @@ export { type EngineSimErrorCode, EngineSimError, engineSimErrorCodes } from './
 export { type EngineParameters, type EngineSettings, type TimingModel, engineSettings } from './parameters.js'
 export { type EndReason, type PassSink, endReasons } from './pass-log.js'
 export { type PassTiming, durationMs, nanosecondsOf, polynomialTiming, timingOf } from './timing.js'
+export type { TimingTable } from './timing-table.js'
 export { type EngineRequest, type StartedPass, VllmEngine } from './vllm-engine.js'

@@ -1,12 +1,24 @@
-import { EngineSimError } from './errors.js'
+import {
+  duration,
+  flag,
+  limit,
+  mostTokens,
+  oneOf,
+  orDefault,
+  refuse,
+  refuseUnknown,
+  whole,
+} from './checks.js'
+import { type TimingTable, checkTimingTable } from './timing-table.js'
 
 /**
- * How long a pass takes. `polynomial` needs nothing; `fixed` is per pass; `external` asks the caller: `prefillMs(requests, new tokens of
+ * How long a pass takes. `polynomial` needs nothing; `fixed` is per pass; `table` is measured; `external` asks the caller: `prefillMs(requests, new tokens of
  * the mean request, its cached tokens)`, `decodeMs(requests, mean context)`, both in ms, >= 0, called only for a batch that is not empty.
  */
 export type TimingModel =
   | { readonly type: 'polynomial' }
   | { readonly type: 'fixed'; readonly prefill_ms: number; readonly decode_ms: number }
+  | TimingTable
   | {
       readonly type: 'external'
       readonly prefillMs: (batch: number, newTokens: number, prefixTokens: number) => number
@@ -36,6 +48,11 @@ export interface EngineParameters {
   /** Who gives way when the pool is full: the request admitted last (`lifo`, default) or first. */
   readonly preemption_mode?: 'lifo' | 'fifo' | undefined
   readonly timing_model?: TimingModel | undefined
+  // Replay configurations may say so; nothing else is built.
+  readonly worker_type?: 'aggregated' | undefined
+  readonly dp_size?: 1 | undefined
+  readonly prefill_schedule_interval?: 1 | undefined
+  readonly event_visibility?: 'pass_end' | undefined
 }
 
 /** Every parameter with its value; `Infinity` = no limit. */
@@ -54,10 +71,19 @@ export interface EngineSettings {
 }
 
 /** The most blocks of a pool, and the most tokens of a prompt with its outputs. */
-export const limits = { poolBlocks: 16_777_216, tokens: 1_073_741_824 } as const
+export const limits = { poolBlocks: 16_777_216, tokens: mostTokens } as const
+
+/** Parameters that are known, and have one value. */
+const onlyValues = {
+  backend: 'vllm',
+  worker_type: 'aggregated',
+  dp_size: 1,
+  prefill_schedule_interval: 1,
+  event_visibility: 'pass_end',
+} as const
 
 const names = [
-  'backend',
+  ...(Object.keys(onlyValues) as (keyof typeof onlyValues)[]),
   'num_gpu_blocks',
   'block_size',
   'max_model_len',
@@ -73,9 +99,13 @@ const names = [
 
 /** Checks parameters, which may come from a file. Throws `ENGINE_SIM_PARAMETER_INVALID`. */
 export function engineSettings(parameters: EngineParameters): EngineSettings {
+  if (typeof parameters !== 'object' || parameters === null) refuse('parameters', parameters, 'an object')
   refuseUnknown('', parameters, names)
-  const { backend = 'vllm', preemption_mode: preemption = 'lifo' } = parameters
-  oneOf('backend', backend, ['vllm'])
+  for (const [name, only] of Object.entries(onlyValues)) {
+    const value: unknown = orDefault(parameters[name as keyof typeof onlyValues], only)
+    if (value !== only) refuse(name, value, `${only}: nothing else is built`)
+  }
+  const { preemption_mode: preemption = 'lifo' } = parameters
   oneOf('preemption_mode', preemption, ['lifo', 'fifo'])
   const { speedup_ratio: speedup = 1, decode_speedup_ratio: decodeSpeedup = 1 } = parameters
   duration('speedup_ratio', speedup)
@@ -99,7 +129,7 @@ export function engineSettings(parameters: EngineParameters): EngineSettings {
 function timingModel(model: TimingModel): TimingModel {
   if (typeof model !== 'object' || model === null) return refuse('timing_model', model, 'an object')
   const { type } = model
-  oneOf('timing_model.type', type, ['polynomial', 'fixed', 'external'])
+  oneOf('timing_model.type', type, ['polynomial', 'fixed', 'table', 'external'])
   if (type === 'fixed') {
     refuseUnknown('timing_model.', model, ['type', 'prefill_ms', 'decode_ms'])
     duration('timing_model.prefill_ms', model.prefill_ms)
@@ -108,50 +138,7 @@ function timingModel(model: TimingModel): TimingModel {
     refuseUnknown('timing_model.', model, ['type', 'prefillMs', 'decodeMs'])
     for (const name of ['prefillMs', 'decodeMs'] as const)
       if (typeof model[name] !== 'function') refuse(`timing_model.${name}`, model[name], 'a function')
-  } else refuseUnknown('timing_model.', model, ['type'])
+  } else if (type === 'table') checkTimingTable(model)
+  else refuseUnknown('timing_model.', model, ['type'])
   return model
-}
-
-/** Unlike `??` it leaves a null, for the checks to accept or refuse. */
-function orDefault<Value>(value: Value | undefined, fallback: Value): Value {
-  return value === undefined ? fallback : value
-}
-
-function limit(name: string, value: number | null): number {
-  return value === null ? Infinity : whole(name, value, 1, limits.tokens)
-}
-
-function whole(name: string, value: number, least: number, most: number): number {
-  if (!Number.isInteger(value) || value < least || value > most)
-    refuse(name, value, `a whole number from ${least} to ${most}`)
-  return value
-}
-
-function duration(name: string, value: number): void {
-  if (typeof value !== 'number' || !(value >= 0 && value < Infinity))
-    refuse(name, value, 'a finite number >= 0')
-}
-
-function flag(name: string, value: boolean): boolean {
-  return typeof value === 'boolean' ? value : refuse(name, value, 'true or false')
-}
-
-function oneOf(name: string, value: unknown, accepted: readonly string[]): void {
-  if (!accepted.includes(value as string)) refuse(name, value, accepted.join(', '))
-}
-
-function refuseUnknown(prefix: string, given: object, known: readonly string[]): void {
-  for (const key of Object.keys(given))
-    if (!known.includes(key))
-      throw new EngineSimError(
-        'ENGINE_SIM_PARAMETER_INVALID',
-        `unknown parameter ${prefix}${key}; known: ${known.join(', ')}`,
-      )
-}
-
-function refuse(name: string, value: unknown, accepted: string): never {
-  throw new EngineSimError(
-    'ENGINE_SIM_PARAMETER_INVALID',
-    `${name}: expected ${accepted}, got ${String(value)}`,
-  )
 }

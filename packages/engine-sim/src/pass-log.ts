@@ -9,6 +9,8 @@ export const endReasons = [
   'prompt_exceeds_model_len',
   /** Failed: prompt and outputs together do not fit into the pool any more. */
   'outputs_exceed_pool',
+  /** Failed: without chunked prefill the prompt fits into no pass. */
+  'prompt_exceeds_pass',
   /** The client gave it up. */
   'cancelled',
 ] as const

@@ -1,4 +1,5 @@
 import type { TimingModel } from './parameters.js'
+import { type TimingTable, onGrid, onLine } from './timing-table.js'
 
 /** How long the two parts of a pass take before scaling, in ms. */
 export interface PassTiming {
@@ -33,11 +34,31 @@ export function timingOf(model: TimingModel): PassTiming {
       decodeMs: (batch) => (batch === 0 ? 0 : decodeMs),
     }
   }
+  if (model.type === 'table') return tableTiming(model)
   return {
     prefillMs: (batch, inputTokens, prefixTokens) =>
       batch === 0 ? 0 : model.prefillMs(batch, Math.max(0, inputTokens - prefixTokens), prefixTokens),
     decodeMs: (batch, contextTokens) =>
       batch === 0 ? 0 : model.decodeMs(batch, Math.floor(contextTokens / batch)),
+  }
+}
+
+function tableTiming(table: TimingTable): PassTiming {
+  const tokens = Float64Array.from(table.prefill_isl)
+  const prefillTimes = Float64Array.from(table.prefill_ttft_ms)
+  const active = Float64Array.from(table.decode_active_kv_tokens)
+  const context = Float64Array.from(table.decode_context_length)
+  const decodeTimes = Float64Array.from(table.decode_itl.flat())
+  return {
+    prefillMs: (batch, inputTokens, prefixTokens) => {
+      const newTokens = Math.max(0, inputTokens - prefixTokens)
+      return batch === 0 ? 0 : Math.max(0, onLine(tokens, prefillTimes, batch * newTokens))
+    },
+    decodeMs: (batch, contextTokens) => {
+      if (batch === 0) return 0
+      const mean = Math.floor(contextTokens / batch)
+      return Math.max(0, onGrid(active, context, decodeTimes, contextTokens, mean))
+    },
   }
 }
 

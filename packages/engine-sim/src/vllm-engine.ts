@@ -165,7 +165,7 @@ export class VllmEngine {
     this.#log.clear()
     if (!scheduler.schedule()) return undefined
     const { poolBlocks, blockSize, prefillRatio, decodeRatio } = this.settings
-    const { prefillBatch, prefillEnds, prefillStarts, decodeBatch, decodeContext } = scheduler
+    const { prefillBatch, prefillEnds, prefillStarts, decodeBatch, decodeContext } = scheduler.batches
     const inputTokens = prefillBatch === 0 ? 0 : Math.floor(prefillEnds / prefillBatch)
     const prefixTokens = prefillBatch === 0 ? 0 : Math.floor(prefillStarts / prefillBatch)
     const prefillMs = this.#timing.prefillMs(prefillBatch, inputTokens, prefixTokens)

@@ -1,18 +1,13 @@
 import type { EngineSettings } from './parameters.js'
-import type { PassLog } from './pass-log.js'
+import { PassBatches } from './pass-batches.js'
+import type { EndReason, PassLog } from './pass-log.js'
 import type { RequestBlocks } from './request-blocks.js'
 import type { RequestEnds } from './request-ends.js'
 import { NumberQueue, type RequestTable, stages } from './request-table.js'
 
 /** Who runs, who waits, and what each pass does. Nothing is allocated but to grow. */
 export class VllmScheduler {
-  /** Requests with a prompt token in this pass; their prompt tokens computed after it, and before. */
-  prefillBatch = 0
-  prefillEnds = 0
-  prefillStarts = 0
-  /** Requests that decode in this pass, and the tokens they have before the new one. */
-  decodeBatch = 0
-  decodeContext = 0
+  readonly batches = new PassBatches()
   preemptions = 0
   committedPrefillTokens = 0
   runningCount = 0
@@ -75,11 +70,11 @@ export class VllmScheduler {
     this.#budget = this.#settings.maxPassTokens
     this.#didAnything = false
     this.#isMixed = false
-    this.prefillBatch = 0
+    this.batches.clear()
     const preemptionsBefore = this.preemptions
     this.#continueRunning()
     if (this.preemptions === preemptionsBefore) while (this.#admitFirst());
-    if (this.#isMixed) this.#sumBatches()
+    if (this.#isMixed) this.batches.sum(this.#requests, this.#running, this.runningCount)
     return this.#didAnything || this.#ends.isPending
   }
 
@@ -122,8 +117,6 @@ export class VllmScheduler {
   #continueRunning(): void {
     const { computedTokens, quietTokens } = this.#requests
     const running = this.#running
-    this.decodeBatch = 0
-    this.decodeContext = 0
     let quietBatch = 0
     let quietContext = 0
     for (let index = 0; index < this.runningCount && this.#budget > 0; index++) {
@@ -138,8 +131,8 @@ export class VllmScheduler {
       } else if (!this.#continueOne(request, index)) break
     }
     if (quietBatch > 0) this.#didAnything = true
-    this.decodeBatch += quietBatch
-    this.decodeContext += quietContext
+    this.batches.decodeBatch += quietBatch
+    this.batches.decodeContext += quietContext
   }
 
   /** A request that needs a block, fills one, or does more than decode; false when it runs no longer, which ends step 1. */
@@ -159,8 +152,8 @@ export class VllmScheduler {
     this.#blocks.fill(request, after)
     if (quietTokens[request]! > 0) {
       this.#keepQuiet(request)
-      this.decodeBatch++
-      this.decodeContext += known
+      this.batches.decodeBatch++
+      this.batches.decodeContext += known
     } else {
       scheduledTokens[request] = after - before
       this.#isMixed = true
@@ -235,8 +228,7 @@ export class VllmScheduler {
     const blocks = this.#blocks.blocksOf(known)
     // Never of a request that ran before: that one ends when its outputs take more than the pool.
     if (blocks > poolBlocks || prompt >= maxModelTokens) {
-      this.#waiting.shift()
-      this.#ends.refuse(request, blocks > poolBlocks ? 'prompt_exceeds_pool' : 'prompt_exceeds_model_len')
+      this.#refuseFirst(blocks > poolBlocks ? 'prompt_exceeds_pool' : 'prompt_exceeds_model_len')
       return true
     }
     const hasOutputLeft = requests.maxOutputTokens[request]! > 0
@@ -247,7 +239,12 @@ export class VllmScheduler {
     const rest = known - hit
     const tokens = rest < this.#budget ? rest : this.#budget
     if (tokens === 0 && rest > 0) return false
-    if (!chunksPrefill && prompt - hit > this.#budget) return false
+    if (!chunksPrefill && prompt - hit > this.#budget) {
+      // With nobody running the next pass is no larger, and the cache no fuller.
+      if (this.runningCount > 0) return false
+      this.#refuseFirst('prompt_exceeds_pass')
+      return true
+    }
     this.#waiting.shift()
     this.#blocks.takeHits(request, hitBlocks)
     this.#blocks.extend(request, hit + tokens)
@@ -263,6 +260,11 @@ export class VllmScheduler {
     return true
   }
 
+  #refuseFirst(reason: EndReason): void {
+    this.#ends.refuse(this.#waiting.first, reason)
+    this.#waiting.shift()
+  }
+
   #run(request: number): void {
     if (this.runningCount === this.#running.length) {
       const running = new Int32Array(this.runningCount * 2)
@@ -272,40 +274,6 @@ export class VllmScheduler {
     this.#running[this.runningCount++] = request
     this.#requests.stage[request] = stages.running
     if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount++
-  }
-
-  /** What the pass will take time for. */
-  #sumBatches(): void {
-    const { computedTokens, knownTokens, promptTokens, maxOutputTokens, scheduledTokens } = this.#requests
-    const running = this.#running
-    const count = this.runningCount
-    let prefillBatch = 0
-    let prefillEnds = 0
-    let prefillStarts = 0
-    let decodeBatch = 0
-    let decodeContext = 0
-    for (let index = 0; index < count; index++) {
-      const request = running[index]!
-      const after = computedTokens[request]!
-      const before = after - scheduledTokens[request]!
-      const prompt = promptTokens[request]!
-      const known = knownTokens[request]!
-      const hasPromptToken = before < prompt && after > before
-      if (hasPromptToken) {
-        prefillBatch++
-        prefillStarts += before
-        prefillEnds += after < prompt ? after : prompt
-      }
-      if (after !== known || maxOutputTokens[request] === 0) continue
-      if (hasPromptToken && known === prompt) continue
-      decodeBatch++
-      decodeContext += known
-    }
-    this.prefillBatch = prefillBatch
-    this.prefillEnds = prefillEnds
-    this.prefillStarts = prefillStarts
-    this.decodeBatch = decodeBatch
-    this.decodeContext = decodeContext
   }
 
   /** What was scheduled is computed: counts prefill, and whoever has all its tokens only decodes from now on. */

@@ -2,11 +2,12 @@ import { describe, expect, it } from 'vitest'
 import {
   type EngineParameters,
   EngineSimError,
+  type TimingTable,
   VllmEngine,
   engineSettings,
   engineSimErrorCodes,
 } from '../src/index.js'
-import { Recorder, keys } from './support/timeline.js'
+import { Recorder, keys, timingTable } from './support/timeline.js'
 
 const [errorsPage = ''] = Object.values(
   import.meta.glob(['../../../docs/errors.md'], { query: '?raw', import: 'default', eager: true }),
@@ -62,12 +63,81 @@ describe('parameters', () => {
     ['another order', { preemption_mode: 'random' }],
     ['null for no blocks', { num_gpu_blocks: null }],
     ['no model', { timing_model: null }],
-    ['another model', { timing_model: { type: 'table' } }],
+    ['another model', { timing_model: { type: 'linear' } }],
     ['a model with more', { timing_model: { type: 'polynomial', prefill_ms: 1 } }],
     ['a fixed model with less', { timing_model: { type: 'fixed', prefill_ms: 1 } }],
+    ['a cadence of prefill', { prefill_schedule_interval: 2 }],
+    ['another role', { worker_type: 'decode' }],
+    ['several ranks', { dp_size: 2 }],
+    ['events at another time', { event_visibility: 'immediate' }],
+    ['nothing', null],
     ['functions that are none', { timing_model: { type: 'external', prefillMs: 1, decodeMs: () => 1 } }],
   ])('%s', (_name, parameters) => {
     expect(codeOf(() => new VllmEngine(parameters as EngineParameters))).toBe('ENGINE_SIM_PARAMETER_INVALID')
+  })
+
+  it.each<[string, object, RegExp]>([
+    [
+      'no lists',
+      { prefill_isl: undefined },
+      /timing_model.prefill_isl: expected a list of at least 2 numbers, got u/,
+    ],
+    ['one point', { prefill_isl: [1] }, /prefill_isl: .* got a list of 1/],
+    [
+      'points out of order',
+      { decode_context_length: [8, 8] },
+      /decode_context_length\[1\]: expected more than 8/,
+    ],
+    ['a point that is none', { decode_active_kv_tokens: [0, 'x'] }, /decode_active_kv_tokens\[1\]: .* got x/],
+    ['fewer times than points', { prefill_ttft_ms: [1] }, /prefill_ttft_ms: expected a list of 2 numbers/],
+    [
+      'a negative time',
+      { prefill_ttft_ms: [1, -1] },
+      /prefill_ttft_ms\[1\]: expected a finite number >= 0, got -1/,
+    ],
+    [
+      'fewer rows than points',
+      { decode_itl: [[1, 2]] },
+      /decode_itl: expected a list of 2 lists, got a list of 1/,
+    ],
+    ['rows that are none', { decode_itl: [1, 2] }, /decode_itl\[0\]: expected a list of 2 numbers/],
+    [
+      'a row that is too long',
+      {
+        decode_itl: [
+          [1, 2],
+          [1, 2, 3],
+        ],
+      },
+      /decode_itl\[1\]: expected a list of 2 numbers/,
+    ],
+    [
+      'no time in a row',
+      {
+        decode_itl: [
+          [1, 2],
+          [1, null],
+        ],
+      },
+      /decode_itl\[1\]\[1\]: .* got null/,
+    ],
+    ['more', { decode_ms: 1 }, /unknown parameter timing_model.decode_ms; known: type, prefill_isl/],
+  ])('a table with %s', (_name, change, message) => {
+    const table = { ...timingTable, ...change } as TimingTable
+    const build = (): unknown => new VllmEngine({ timing_model: table })
+    expect(codeOf(build)).toBe('ENGINE_SIM_PARAMETER_INVALID')
+    expect(build).toThrow(message)
+    expect(codeOf(() => new VllmEngine({ timing_model: timingTable }))).toBe(undefined)
+  })
+
+  it('may say what is so anyway', () => {
+    const said = {
+      worker_type: 'aggregated',
+      dp_size: 1,
+      prefill_schedule_interval: 1,
+      event_visibility: 'pass_end',
+    }
+    expect(engineSettings(said as EngineParameters)).toEqual(engineSettings({ backend: 'vllm' }))
   })
 
   it('have defaults, and null for no limit', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { durationMs, nanosecondsOf, polynomialTiming, timingOf } from '../src/index.js'
+import { play, timingTable } from './support/timeline.js'
 
 describe('P1: timing', () => {
   const { prefillMs, decodeMs } = polynomialTiming
@@ -80,6 +81,77 @@ describe('P1: timing', () => {
     expect(asked).toEqual([
       [2, 5, 4],
       [2, 3],
+    ])
+  })
+})
+
+describe('a table of times', () => {
+  it('is linear in the new tokens of the pass, bilinear in what decodes, beyond its ends too', () => {
+    const { prefillMs, decodeMs } = timingOf(timingTable)
+    expect([100, 200, 300, 500, 20].map((tokens) => prefillMs(1, tokens + 7, 7))).toEqual([
+      20, 25, 30, 40, 16,
+    ])
+    expect(prefillMs(4, 50, 0)).toBe(25)
+    expect([prefillMs(0, 0, 0), decodeMs(0, 0, 9)]).toEqual([0, 0])
+    // One request of 0 or 100 tokens, ten of 100, ten of 50, twenty of 100.
+    expect(decodeMs(1, 0, 9)).toBe(5)
+    expect(decodeMs(1, 100, 9)).toBeCloseTo(6 + 1.3, 12)
+    expect(decodeMs(10, 1000, 9)).toBe(19)
+    expect(decodeMs(10, 500, 9)).toBe((5.5 + 14.5) / 2)
+    expect(decodeMs(20, 2000, 9)).toBe(32)
+    // The mean is whole.
+    expect(decodeMs(10, 509, 9)).toBeCloseTo(5.5 + 9 * 0.509, 12)
+  })
+
+  it('never falls below nothing', () => {
+    const falling = timingOf({
+      ...timingTable,
+      prefill_ttft_ms: [20, 10],
+      decode_itl: [
+        [9, 8],
+        [1, 0],
+      ],
+    })
+    expect([falling.prefillMs(1, 600, 0), falling.decodeMs(1, 5000, 9)]).toEqual([0, 0])
+  })
+
+  it('goes through all its points, on the line of the two that are next', () => {
+    const ms = fc.double({ min: 0, max: 100, noNaN: true })
+    const axis = fc.uniqueArray(fc.nat(500), { minLength: 2, maxLength: 9 })
+    fc.assert(
+      fc.property(
+        axis,
+        fc.array(ms, { minLength: 9, maxLength: 9 }),
+        fc.nat(600),
+        (unsorted, times, tokens) => {
+          const points = unsorted.toSorted((a, b) => a - b)
+          const table = {
+            ...timingTable,
+            prefill_isl: points,
+            prefill_ttft_ms: times.slice(0, points.length),
+          }
+          const { prefillMs } = timingOf(table)
+          for (const [index, point] of points.entries())
+            expect(prefillMs(1, point, 0)).toBeCloseTo(times[index]!, 9)
+          const after = points.findIndex((point) => point > tokens)
+          const end = Math.max(1, after === -1 ? points.length - 1 : after)
+          const share = (tokens - points[end - 1]!) / (points[end]! - points[end - 1]!)
+          const expected = times[end - 1]! * (1 - share) + times[end]! * share
+          expect(prefillMs(1, tokens, 0)).toBeCloseTo(Math.max(0, expected), 6)
+        },
+      ),
+      { seed: 20_261_129, numRuns: 500 },
+    )
+  })
+
+  it('times the passes of an engine, divided by its speed', () => {
+    const [first, second] = play({ timing_model: timingTable, speedup_ratio: 2 }, [
+      { atMs: 0, promptTokens: 200, outputTokens: 2 },
+    ])
+    // 5 + 5 x .2 for 200 tokens, 1 more for each 100 of the mean and .8 for both.
+    expect([first!.endMs, second!.endMs - 12.5]).toEqual([
+      12.5,
+      expect.closeTo((5 + 0.201 * 5 + 2.01 + 0.201 * 2.01 * 8) / 2, 9),
     ])
   })
 })

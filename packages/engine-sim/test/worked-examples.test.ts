@@ -106,6 +106,23 @@ describe('rules of the scheduler', () => {
     expect(tokens(false)).toEqual([['admitted A 0'], ['admitted B 0']])
   })
 
+  it('without chunking a prompt that fits into no pass fails once nobody runs, unless the cache holds enough of it', () => {
+    const parameters = { block_size: 4, max_num_batched_tokens: 10, enable_chunked_prefill: false }
+    const told = play(parameters, [
+      { atMs: 0, promptTokens: 8, outputTokens: 3, blockKeys: keys(1, 2) },
+      { atMs: 0, promptTokens: 18, outputTokens: 1, blockKeys: keys(1, 2, 3, 4) },
+      { atMs: 0, promptTokens: 11, outputTokens: 1, blockKeys: keys(11, 12) },
+      { atMs: 0, promptTokens: 5, outputTokens: 1 },
+    ])
+    expect(about(told, /admitted|ended/)).toEqual([
+      ['admitted A 0'],
+      [],
+      ['ended A completed'],
+      ['admitted B 8', 'ended B completed'],
+      ['admitted D 0', 'ended D completed', 'ended C prompt_exceeds_pass'],
+    ])
+  })
+
   it('rejections go on with the next request and are told last', () => {
     const told = play({ block_size: 4, num_gpu_blocks: 8, max_model_len: 30 }, [
       { atMs: 0, promptTokens: 33, outputTokens: 1 },

@@ -13,6 +13,7 @@ export const parameters: fc.Arbitrary<EngineParameters> = fc.record({
   max_num_batched_tokens: fc.constantFrom(1, 7, 16, 64, null),
   preemption_mode: fc.constantFrom('lifo', 'fifo'),
   enable_prefix_caching: fc.boolean(),
+  enable_chunked_prefill: fc.boolean(),
   max_model_len: fc.constantFrom(null, null, 30),
 })
 

@@ -1,4 +1,10 @@
-import { type EngineParameters, type EngineRequest, type PassSink, VllmEngine } from '../../src/index.js'
+import {
+  type EngineParameters,
+  type EngineRequest,
+  type PassSink,
+  type TimingTable,
+  VllmEngine,
+} from '../../src/index.js'
 
 /** A request and when it arrives, in ms. */
 export interface TimedRequest extends EngineRequest {
@@ -64,6 +70,19 @@ export function play(
     atPassEnd?.(engine)
   }
   throw new Error('the engine does not come to an end')
+}
+
+/** A small table of times. */
+export const timingTable: TimingTable = {
+  type: 'table',
+  prefill_isl: [100, 300],
+  prefill_ttft_ms: [20, 30],
+  decode_active_kv_tokens: [0, 1000],
+  decode_context_length: [0, 100],
+  decode_itl: [
+    [5, 6],
+    [10, 19],
+  ],
 }
 
 /** Names of blocks: small numbers, as two words each. */

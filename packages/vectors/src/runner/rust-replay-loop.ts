@@ -213,5 +213,5 @@ class ReplayLoop implements PassSink {
 
 function statusOf(reason: EndReason): RowRun['status'] {
   if (reason === 'completed') return 'completed'
-  return reason === 'outputs_exceed_pool' ? 'failed' : 'rejected'
+  return reason === 'prompt_exceeds_pool' || reason === 'prompt_exceeds_model_len' ? 'rejected' : 'failed'
 }
