@@ -74,8 +74,11 @@ export class RankColumns extends ColumnSet {
     cache.estimateBlocks[row] = cache.estimateTokens[row] = this.views.reuse!.rawBlocks[row] = Number.NaN
   }
 
-  writeOccupancy(row: number, reservations: number, cacheHits: number): void {
+  writeReservations(row: number, reservations: number): void {
     this.views.occupancy!.reservations[row] = reservations
+  }
+
+  writeCacheHits(row: number, cacheHits: number): void {
     this.views.occupancy!.cacheHits[row] = cacheHits
   }
 

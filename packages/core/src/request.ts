@@ -84,6 +84,11 @@ export interface SelectionResult {
   /** Decode blocks of the row once this request runs there. */
   readonly potentialDecodeBlocks: number
   /**
+   * Whether a booking of it counts as a reservation in the column `reservations`. False only for a policy with `occupancyAdmission:
+   * 'unless-full-hit'`, where the row holds all of one or more required encoder-cache entries and neither pin nor target named it.
+   */
+  readonly reservesOccupancy: boolean
+  /**
    * Rank with the largest device overlap among all known ranks, eligible or not; `undefined` when none matches. Found when it is
    * read, `O(ranks)`: read it before the table changes.
    */

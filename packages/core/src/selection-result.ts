@@ -1,4 +1,4 @@
-import type { WorkerRank } from '@router/sdk'
+import type { WorkerRank, WorkerSelectionContext } from '@router/sdk'
 import type { PolicyIdentity, SelectionResult } from './request.js'
 import type { WorkerTable } from './worker-table.js'
 
@@ -16,6 +16,7 @@ export class LiveResult implements SelectionResult {
   dpRank = 0
   slot = 0
   requiredBlocks = 0
+  reservesOccupancy = true
   policy: PolicyIdentity
   readonly numbers = new Float64Array(5)
   readonly #table: WorkerTable
@@ -96,6 +97,23 @@ export class LiveResult implements SelectionResult {
     numbers[potentialDecode] = (load!.isAvailable[row] === 1 ? load!.decodeCostBlocks[row]! : 0) + untracked
   }
 
+  /** Whether a booking of the chosen row counts, after `fill`. A row that the request named was not chosen for its cache. */
+  admit(
+    admission: 'always' | 'unless-full-hit',
+    request: Pick<WorkerSelectionContext, 'requiredCacheHits' | 'pinnedWorker' | 'affinityTarget'>,
+  ): void {
+    this.reservesOccupancy = true
+    const { requiredCacheHits, pinnedWorker, affinityTarget } = request
+    if (admission === 'always' || requiredCacheHits <= 0) return
+    const target = pinnedWorker ?? affinityTarget
+    const isNamed =
+      target?.workerId === this.workerId && (target.dpRank === undefined || target.dpRank === this.dpRank)
+    if (isNamed) return
+    const table = this.#table
+    this.reservesOccupancy =
+      table.columns.views.occupancy!.cacheHits[table.rowOfSlot[this.slot]!]! < requiredCacheHits
+  }
+
   #bestOverlapRow(): number {
     const column = this.#table.columns.views.cache!.deviceOverlapBlocks
     let best = -1
@@ -126,6 +144,7 @@ export function copyResult(result: SelectionResult): SelectionResult {
     maxRawCachedTokens: result.maxRawCachedTokens,
     selectedRawCachedTokens: result.selectedRawCachedTokens,
     potentialDecodeBlocks: result.potentialDecodeBlocks,
+    reservesOccupancy: result.reservesOccupancy,
     bestOverlapWorker: result.bestOverlapWorker,
     bestOverlapBlocks: result.bestOverlapBlocks,
     policy: result.policy,

@@ -217,6 +217,7 @@ export class Selector {
       this.#usesCache,
       pipeline.costs.maximumReuse.view,
     )
+    result.admit(this.instance.definition.occupancyAdmission, this.#context)
     return result
   }
 

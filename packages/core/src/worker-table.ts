@@ -215,10 +215,24 @@ export class WorkerTable {
 
   /** Host reservations of a rank, and encoder-cache entries of the next request on its worker. */
   setOccupancy(slot: number, reservations: number, cacheHits: number): void {
+    this.setReservations(slot, reservations)
+    this.setCacheHits(slot, cacheHits)
+  }
+
+  /** Host reservations of a rank: written by its `LoadLedger`, where it has one. */
+  setReservations(slot: number, reservations: number): void {
     const row = this.#row(slot)
-    this.columns.writeOccupancy(row, reservations, cacheHits)
+    this.columns.writeReservations(row, reservations)
     const dense = this.eligible.rowOf(row)
-    if (dense >= 0) this.eligible.columns.writeOccupancy(dense, reservations, cacheHits)
+    if (dense >= 0) this.eligible.columns.writeReservations(dense, reservations)
+  }
+
+  /** Encoder-cache entries of the next request on the worker of a rank. */
+  setCacheHits(slot: number, cacheHits: number): void {
+    const row = this.#row(slot)
+    this.columns.writeCacheHits(row, cacheHits)
+    const dense = this.eligible.rowOf(row)
+    if (dense >= 0) this.eligible.columns.writeCacheHits(dense, cacheHits)
   }
 
   /** Modelled prefill backlog of a rank, milliseconds; NaN = unknown, as at the start. */

@@ -38,6 +38,7 @@ const audit = (kept: Books): LedgerViolation[] => auditLedger(kept.table, kept, 
 
 const slips: readonly [string, (kept: Books) => unknown][] = [
   ['bookings', ({ bookings }) => bookings.requests[0]!++],
+  ['reservations', ({ bookings }) => bookings.reservations[0]!--],
   ['listed bookings', ({ bookings }) => (bookings.next[1] = -1)],
   ['live ids', ({ bookings }) => bookings.byId.set('ghost', 9)],
   ['id leads to its booking', ({ bookings }) => bookings.byId.set('a', 1)],

@@ -34,7 +34,7 @@ export interface PolicySource<S extends z.ZodType, I extends WorkerInputs> {
   readonly roles: readonly WorkerRole[]
   /** Exclusive: the host narrows the rows to an eligible affinity target. Advisory: all rows, and the target in the context. */
   readonly affinity: 'exclusive' | 'advisory'
-  /** With `unless-full-hit` the host reserves nothing when the chosen row already holds every required cache entry. */
+  /** With `unless-full-hit` the host reserves nothing when the chosen row holds every required cache entry and no pin or target named it. */
   readonly occupancyAdmission?: 'always' | 'unless-full-hit'
   /** Strict schema: unknown keys are rejected at every level. */
   readonly parameters: S

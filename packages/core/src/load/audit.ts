@@ -20,6 +20,7 @@ const sumTolerance = 1e-6
 
 interface RankCounts {
   requests: number
+  reservations: number
   outputWeight: number
   promptWeight: number
   prefills: number
@@ -81,6 +82,7 @@ export function auditLedger(
   for (const [slot, counts] of ranks.entries()) {
     check('bookings', counts.requests, bookings.requests[slot]!, slot)
     check('listed bookings', counts.requests, chain(bookings.first[slot]!, bookings.next), slot)
+    check('reservations', counts.reservations, bookings.reservations[slot]!, slot)
     const { outputWeight, promptWeight, durationMs } = counts
     // Exactly 0 once nothing is left.
     const slack = (sum: number): number => (counts.requests === 0 ? 0 : sumTolerance * (1 + sum))
@@ -104,6 +106,7 @@ export function auditLedger(
 
 function countBooking({ bookings, prefills }: LoadState, booking: number, counts: RankCounts): void {
   counts.requests++
+  counts.reservations += bookings.reserves[booking]!
   counts.outputWeight += bookings.outputWeight[booking]!
   const tokens = prefills.tokens[booking]!
   if (tokens === 0) return
@@ -124,6 +127,7 @@ function chain(first: number, next: Int32Array): number {
 function newCounts(): RankCounts {
   return {
     requests: 0,
+    reservations: 0,
     outputWeight: 0,
     promptWeight: 0,
     prefills: 0,

@@ -24,6 +24,8 @@ export class BookingStore {
   idle = new Uint8Array(smallest)
   /** 1 = this process relays the request: it never expires as idle. */
   relayed = new Uint8Array(smallest)
+  /** 1 = it counts as a reservation of its rank. */
+  reserves = new Uint8Array(smallest)
   outputBlocks = new Int32Array(smallest)
   /** Sum of the weights of its output blocks, by booking. */
   outputWeight = new Float64Array(smallest)
@@ -35,6 +37,8 @@ export class BookingStore {
   first = new Int32Array(smallest).fill(none)
   /** Live bookings, by rank. */
   requests = new Int32Array(smallest)
+  /** Those that count as reservations, by rank. */
+  reservations = new Int32Array(smallest)
   /** Sum of the weights of output blocks, by rank. */
   outputWeightOfRank = new Float64Array(smallest)
   #previous = new Int32Array(smallest)
@@ -50,11 +54,12 @@ export class BookingStore {
     if (ranks <= this.first.length) return
     this.first = grownTo(this.first, ranks, none)
     this.requests = grownTo(this.requests, ranks)
+    this.reservations = grownTo(this.reservations, ranks)
     this.outputWeightOfRank = grownTo(this.outputWeightOfRank, ranks)
   }
 
   /** A record for a request on a rank, everything else at its start value. */
-  add(id: string, rank: number, nowMs: number): number {
+  add(id: string, rank: number, nowMs: number, reserves = true): number {
     const booking = this.#take()
     this.byId.set(id, booking)
     this.ids[booking] = id
@@ -70,6 +75,8 @@ export class BookingStore {
     if (first !== none) this.#previous[first] = booking
     this.first[rank] = booking
     this.requests[rank]!++
+    this.reserves[booking] = reserves ? 1 : 0
+    this.reservations[rank]! += this.reserves[booking]!
     return booking
   }
 
@@ -81,6 +88,7 @@ export class BookingStore {
     else this.next[previous] = next
     if (next !== none) this.#previous[next] = previous
     this.requests[rank]!--
+    this.reservations[rank]! -= this.reserves[booking]!
     this.byId.delete(this.ids[booking]!)
     this.ids[booking] = this.loras[booking] = undefined
     this.next[booking] = this.#free
@@ -107,6 +115,7 @@ export class BookingStore {
     this.aliveMs = grownTo(this.aliveMs, capacity)
     this.idle = grownTo(this.idle, capacity)
     this.relayed = grownTo(this.relayed, capacity)
+    this.reserves = grownTo(this.reserves, capacity)
     this.outputBlocks = grownTo(this.outputBlocks, capacity)
     this.outputWeight = grownTo(this.outputWeight, capacity)
     this.expectedOutputTokens = grownTo(this.expectedOutputTokens, capacity)

@@ -20,6 +20,8 @@ export interface Booking {
   readonly expectedOutputTokens?: number | undefined
   /** Adapter, counted by `loras`. */
   readonly lora?: string | undefined
+  /** Whether it counts in the column `reservations`. Default true; see `SelectionResult.reservesOccupancy`. */
+  readonly reservesOccupancy?: boolean | undefined
   /** This process relays the request itself: the booking never expires as idle. Default false. */
   readonly isRelayed?: boolean | undefined
 }

@@ -96,6 +96,7 @@ export class LoadColumns {
       const blocks = activeBlocksOf(this.#state, slot)
       activeBlocks[row] = blocks
       table.setLoad(slot, prefills.activeTokens(slot, nowMs), blocks, bookings.requests[slot]!)
+      table.setReservations(slot, bookings.reservations[slot]!)
       if (this.#writesBacklog) table.setPrefillBacklog(slot, prefills.remainingMs(slot, nowMs))
       if (prefills.melts(slot)) this.#melting.add(slot)
     }

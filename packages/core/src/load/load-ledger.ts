@@ -32,7 +32,7 @@ const defaultExpiry: BookingExpiry = { measure: 'idle', afterMs: 300_000 }
 
 /** Where a ledger keeps books, and what it may use. */
 export interface LoadLedgerOptions {
-  /** Its ranks; the ledger alone writes their load. */
+  /** Its ranks; the ledger alone writes their load and reservations. */
   readonly table: WorkerTable
   /** Monotonic clock, milliseconds. */
   readonly nowMs: () => number
@@ -287,7 +287,7 @@ export class LoadLedger {
   #book(booking: Booking, nowMs: number): void {
     const { slot, requestId, prefillTokens = 0, tracksPrefillTokens = true, lora, hashes } = booking
     const bookings = this.#bookings
-    const record = bookings.add(requestId, slot, nowMs)
+    const record = bookings.add(requestId, slot, nowMs, booking.reservesOccupancy)
     this.#prefills.reserveBookings(bookings.capacity)
     if (hashes !== undefined && this.#tracksBlocks)
       bookings.end[record] = this.#registry.hold(slot, hashes, booking.hashCount ?? hashes.length >> 1)

@@ -344,7 +344,7 @@ export class PartitionRouter {
 
   #book(request: ReservedRequest, { tracksPrefillTokens }: SelectionRequest, result: SelectionResult): void {
     const { promptTokens, tracked, trackedCount } = this.#hashes
-    const { slot, cachedTokens } = result
+    const { slot, cachedTokens, reservesOccupancy } = result
     const prefillTokens = effectivePrefillTokens(promptTokens, cachedTokens, tracksPrefillTokens)
     this.ledger.add({
       requestId: request.requestId,
@@ -357,6 +357,7 @@ export class PartitionRouter {
       expectedOutputTokens: request.expectedOutputTokens,
       lora: request.loraName || undefined,
       isRelayed: request.isRelayed,
+      reservesOccupancy,
     })
     this.#bookings.add(request.requestId, slot, promptTokens)
   }
