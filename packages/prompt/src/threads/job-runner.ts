@@ -45,8 +45,8 @@ export class JobRunner {
       const read = tokenizer.read(prompt.endpoint, prompt.body)
       return { id, kind: 'done', prompt: this.#hashed(read, prompt.layout), vocabularySize }
     } catch (error) {
-      const isTemplate = PromptError.isInstance(error) && error.code === 'PROMPT_TEMPLATE_FAILED'
-      return { id, kind: isTemplate ? 'template_failed' : 'failed', message: textOf(error) }
+      const code = PromptError.isInstance(error) ? error.code : undefined
+      return { id, kind: 'failed', code, message: textOf(error) }
     }
   }
 

@@ -49,8 +49,8 @@ export type ThreadAnswer = { readonly id: number } & (
       readonly message: string
       readonly stamp: string
     }
-  | { readonly kind: 'template_failed'; readonly message: string }
-  | { readonly kind: 'failed'; readonly message: string }
+  /** The tokenizer is there, but not for this prompt; `code` is absent for what nobody expected. */
+  | { readonly kind: 'failed'; readonly code: PromptErrorCode | undefined; readonly message: string }
 )
 
 /** Settings of a thread, the same for all of a pool. */

@@ -1,5 +1,5 @@
 import type { BlockHasher } from '@router/kv-index'
-import { PromptError } from '../errors.js'
+import { PromptError, type PromptErrorCode } from '../errors.js'
 import { Affinity } from './affinity.js'
 import { FolderHealth, type FolderRefusal } from './folder-health.js'
 import type { ThreadPrompt, TokenizeJob } from './messages.js'
@@ -10,7 +10,8 @@ import { type ThreadResult, TokenizerThread } from './tokenizer-thread.js'
 export type ThreadOutcome =
   | { readonly kind: 'done'; readonly prompt: ThreadPrompt; readonly vocabularySize: number }
   | FolderRefusal
-  | { readonly kind: 'template_failed' | 'failed'; readonly message: string }
+  /** The tokenizer could not, for the reason of the code, or the thread was lost, without one. */
+  | { readonly kind: 'failed'; readonly code: PromptErrorCode | undefined; readonly message: string }
   /**
    * `late`: the budget ran out; `queue_full`: too many wait; `too_large`: more bytes than may be tokenized; `killed`: it took too long and
    * the thread was ended; `closed`: the threads are no more.
@@ -34,7 +35,6 @@ export interface ThreadCounters {
   finishedLate: number
   queueFull: number
   tooLarge: number
-  templateFailed: number
   failed: number
   /** Threads ended for taking too long, and threads that ended by themselves. */
   killed: number
@@ -259,7 +259,7 @@ export class TokenizerThreads {
       if (isKilled) counters.killed++
       else counters.crashed++
       if (this.#folders.lost(folder, message)) counters.setAside++
-      return isKilled ? { kind: 'killed' } : { kind: 'failed', message }
+      return isKilled ? { kind: 'killed' } : { kind: 'failed', code: undefined, message }
     }
     if (result.kind === 'unavailable') {
       const { code, message, stamp } = result
@@ -272,7 +272,6 @@ export class TokenizerThreads {
       this.#folders.loaded(folder, result.vocabularySize)
       return result
     }
-    if (result.kind === 'template_failed') counters.templateFailed++
     if (result.kind === 'failed') counters.failed++
     if (result.kind === 'done') {
       this.#folders.worked(folder, result.vocabularySize)
@@ -325,7 +324,6 @@ function noCounters(): ThreadCounters {
     finishedLate: 0,
     queueFull: 0,
     tooLarge: 0,
-    templateFailed: 0,
     failed: 0,
     killed: 0,
     crashed: 0,

@@ -60,11 +60,11 @@ describe('the hashes of a prompt', () => {
 
 describe('what goes wrong', () => {
   it.each([
-    [new PromptError('PROMPT_TEMPLATE_FAILED', 'no such role'), 'template_failed'],
-    [new TypeError('no such thing'), 'failed'],
-  ])('in a prompt: %s', async (error, kind) => {
+    [new PromptError('PROMPT_TEMPLATE_FAILED', 'no such role'), 'PROMPT_TEMPLATE_FAILED'],
+    [new TypeError('no such thing'), undefined],
+  ])('in a prompt: %s', async (error, code) => {
     const runner = new JobRunner(async () => tokenizer(error), 1)
-    expect(await runner.answer(request(''))).toEqual({ id: 5, kind, message: error.message })
+    expect(await runner.answer(request(''))).toEqual({ id: 5, kind: 'failed', code, message: error.message })
   })
 
   it('in loading is told with a code and a stamp that changes with the files', async () => {

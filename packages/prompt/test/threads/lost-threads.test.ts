@@ -19,7 +19,7 @@ describe('a thread that is lost', () => {
     ['memory', expect.stringMatching(/memory/u)],
   ])('by %s: the prompt is told why', async (order, message) => {
     const standIn = new StandIn({ threadMemoryMb: 64 })
-    expect(await standIn.run(order)).toEqual({ kind: 'failed', message })
+    expect(await standIn.run(order)).toMatchObject({ kind: 'failed', message })
     expect(placeOf(await standIn.run('echo'))[1]).toBe(1)
     expect(standIn.threads.counters).toMatchObject({ killed: 0, crashed: 1 })
   })

@@ -17,10 +17,10 @@ describe('a prompt', () => {
 
   it('that the thread could not tokenize says why, and the thread goes on', async () => {
     const standIn = new StandIn()
-    expect(await standIn.run('fail')).toMatchObject({ kind: 'failed', message: 'could not' })
-    expect(await standIn.run('template')).toMatchObject({ kind: 'template_failed', message: 'no such role' })
+    expect(await standIn.run('fail')).toMatchObject({ kind: 'failed', code: undefined, message: 'could not' })
+    expect(await standIn.run('template')).toMatchObject({ kind: 'failed', code: 'PROMPT_TEMPLATE_FAILED' })
     expect(placeOf(await standIn.run('echo'))[1]).toBe(3)
-    expect(standIn.threads.counters).toMatchObject({ jobs: 3, done: 1, failed: 1, templateFailed: 1 })
+    expect(standIn.threads.counters).toMatchObject({ jobs: 3, done: 1, failed: 2 })
   })
 
   it('of more bytes than may be tokenized is not sent', async () => {
