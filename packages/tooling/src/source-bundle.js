@@ -1,12 +1,16 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { isBuiltin } from 'node:module'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, extname, join, resolve } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
 import { build, stop } from 'esbuild'
 import { declareConstants, declarePackageConstants } from './package-constants.js'
 
 const SOURCE = /\.(?:[cm]?ts|tsx)$/
+/** How a source names the module of a worker thread. */
+const MODULE_URL = /new URL\('(\.{1,2}\/[^']+)\.js', import\.meta\.url\)/g
 const IMPORT_META = {
   'import.meta.url': '__sourceUrl',
   'import.meta.filename': '__sourceFile',
@@ -32,33 +36,75 @@ const packagesStayOutside = {
 }
 
 /**
- * `import.meta` and the package constants speak of the source file, not of the bundle.
- * @type {import('esbuild').Plugin}
+ * `import.meta` and the package constants speak of the source file, not of the bundle; a module that a source names by a URL is a
+ * bundle of its own beside `outfile`.
+ * @param {string} outfile
+ * @param {Map<string, Promise<void>>} modules bundles that are made, by outfile
+ * @returns {import('esbuild').Plugin}
  */
-const sourcesKnowTheirPlace = {
-  name: 'router:sources-know-their-place',
-  setup(builder) {
-    builder.onLoad({ filter: SOURCE }, async ({ path }) => {
-      const code = declarePackageConstants(await readFile(path, 'utf8'), path)
-      const loader = path.endsWith('x') ? 'tsx' : 'ts'
-      if (!code.includes('import.meta')) return { contents: code, loader }
-      const place = {
-        __sourceUrl: pathToFileURL(path).href,
-        __sourceFile: path,
-        __sourceFolder: dirname(path),
-      }
-      const literals = Object.entries(place).map(([name, value]) => [name, JSON.stringify(value)])
-      return { contents: declareConstants(code, Object.fromEntries(literals)), loader }
-    })
-  },
+function sourcesKnowTheirPlace(outfile, modules) {
+  return {
+    name: 'router:sources-know-their-place',
+    setup(builder) {
+      builder.onLoad({ filter: SOURCE }, async ({ path }) => {
+        const source = declarePackageConstants(await readFile(path, 'utf8'), path)
+        const loader = path.endsWith('x') ? 'tsx' : 'ts'
+        if (!source.includes('import.meta')) return { contents: source, loader }
+        const code = source.replace(MODULE_URL, (text, name) => {
+          const entry = resolve(dirname(path), `${name}.ts`)
+          if (!existsSync(entry)) return text
+          const module = join(dirname(outfile), moduleName(outfile, entry))
+          if (!modules.has(module)) modules.set(module, bundle({ entry, outfile: module }, modules))
+          return `new URL(${JSON.stringify(pathToFileURL(module).href)})`
+        })
+        const place = {
+          __sourceUrl: pathToFileURL(path).href,
+          __sourceFile: path,
+          __sourceFolder: dirname(path),
+        }
+        const literals = Object.entries(place).map(([name, value]) => [name, JSON.stringify(value)])
+        return { contents: declareConstants(code, Object.fromEntries(literals)), loader }
+      })
+    },
+  }
 }
 
 /**
- * Makes one runnable module from a TypeScript entry and the workspace sources that it imports.
+ * @param {string} outfile
+ * @param {string} entry
+ * @returns {string} no other source has it
+ */
+function moduleName(outfile, entry) {
+  const digest = createHash('sha256').update(entry).digest('hex').slice(0, 8)
+  const name = (/** @type {string} */ file) => basename(file, extname(file))
+  return `${name(outfile)}.${name(entry)}-${digest}.mjs`
+}
+
+/**
+ * Makes one runnable module from a TypeScript entry and the workspace sources that it imports, and one from each source that they
+ * name as `new URL('./worker.js', import.meta.url)`.
  * @param {{ entry: string, outfile: string }} request absolute paths
  * @returns {Promise<void>} rejects after esbuild has printed what is wrong
  */
-export async function bundleSources({ entry, outfile }) {
+export async function bundleSources(request) {
+  /** @type {Map<string, Promise<void>>} */
+  const modules = new Map()
+  try {
+    await bundle(request, modules)
+    // Modules may name further ones.
+    for (const module of modules.values()) await module
+  } finally {
+    await Promise.allSettled(modules.values())
+    await stop()
+  }
+}
+
+/**
+ * @param {{ entry: string, outfile: string }} request
+ * @param {Map<string, Promise<void>>} modules
+ * @returns {Promise<void>}
+ */
+async function bundle({ entry, outfile }, modules) {
   const { outputFiles } = await build({
     entryPoints: [entry],
     outfile,
@@ -71,9 +117,8 @@ export async function bundleSources({ entry, outfile }) {
     define: IMPORT_META,
     sourcemap: 'linked',
     logLevel: 'warning',
-    plugins: [packagesStayOutside, sourcesKnowTheirPlace],
+    plugins: [packagesStayOutside, sourcesKnowTheirPlace(outfile, modules)],
   })
-  await stop()
   await mkdir(dirname(outfile), { recursive: true })
   await Promise.all(
     outputFiles.map(async ({ path, contents }) => {

@@ -43,3 +43,24 @@ test('sources run from their workspace without a build', async () => {
     folder: join(root, 'packages/b/src'),
   })
 })
+
+test('a module that a source names by a URL is bundled beside it', async () => {
+  const root = temporaryFolder({
+    'app/package.json': '{ "name": "app", "type": "module" }',
+    'app/src/start.ts':
+      "import { Worker } from 'node:worker_threads'\n" +
+      "new Worker(new URL('./threads/worker.js', import.meta.url)).on('message', (message: unknown) => console.log(message))\n" +
+      "console.log(new URL('./no-source.js', import.meta.url).href)\n",
+    'app/src/threads/worker.ts':
+      "import { parentPort } from 'node:worker_threads'\nimport { answer } from '../answer.js'\n" +
+      'parentPort?.postMessage(`${answer as number} of ${import.meta.filename}`)\n',
+    'app/src/answer.ts': 'export const answer: number = 42\n',
+  })
+  const outfile = join(root, 'out/start.mjs')
+  await bundleSources({ entry: join(root, 'app/src/start.ts'), outfile })
+  const lines = execFileSync(process.execPath, [outfile], { encoding: 'utf8' }).trim().split('\n')
+  expect(lines).toEqual([
+    pathToFileURL(join(root, 'app/src/no-source.js')).href,
+    `42 of ${join(root, 'app/src/threads/worker.ts')}`,
+  ])
+})
