@@ -1,5 +1,7 @@
 import type { EngineParameters, TimingModel } from '@router/engine-sim'
 import { MockEngineError } from '../errors.js'
+import { hashForms } from '../events/batch-encoding.js'
+import type { EventOptions } from '../events/rank-publisher.js'
 import type { Flavour, ServedModel } from './serving.js'
 
 /** What a simulated engine is like. Only the model has no default. */
@@ -27,6 +29,8 @@ export interface ServedEngineOptions {
   readonly speedup?: number | undefined
   /** How long a pass takes. Default `{ type: 'polynomial' }`. */
   readonly timing?: TimingModel | undefined
+  /** Where KV events go. Default: nowhere. */
+  readonly events?: EventOptions | undefined
 }
 
 const defaultModelTokens = 32_768
@@ -38,6 +42,10 @@ export function servedEngineSettings(options: ServedEngineOptions) {
   const { flavour = 'vllm', speedup = 1, maxModelTokens } = options
   if (flavour !== 'vllm' && flavour !== 'sglang') refuse('flavour', flavour, 'vllm, sglang')
   if (!(speedup > 0 && speedup < Infinity)) refuse('speedup', speedup, 'a finite number above 0')
+  const { hashes, lossSeed = 1 } = options.events ?? {}
+  if (hashes !== undefined && !hashForms.includes(hashes))
+    refuse('events.hashes', hashes, hashForms.join(', '))
+  if (!Number.isSafeInteger(lossSeed)) refuse('events.lossSeed', lossSeed, 'a whole number')
   return {
     model: options.model,
     flavour,
@@ -54,6 +62,7 @@ export function servedEngineSettings(options: ServedEngineOptions) {
     chunksPrefill: options.chunksPrefill ?? true,
     speedup,
     timing: options.timing ?? ({ type: 'polynomial' } as const),
+    events: options.events,
   }
 }
 

@@ -1,4 +1,10 @@
 import {
+  type EventFault,
+  type RankEndpoints,
+  RankPublisher,
+  endpointsOfRanks,
+} from '../events/rank-publisher.js'
+import {
   type ServedEngineOptions,
   type ServedEngineSettings,
   refuse,
@@ -14,7 +20,9 @@ import { VirtualClock } from './virtual-clock.js'
  * `MOCK_ENGINE_OPTION_INVALID`, `MOCK_ENGINE_ENDPOINT_INVALID`.
  */
 export async function createServedEngine(options: ServedEngineOptions): Promise<ServedEngine> {
-  return new RealTimeEngine(options)
+  const engine = new RealTimeEngine(options)
+  await engine.open()
+  return engine
 }
 
 class RealTimeEngine implements ServedEngine {
@@ -22,16 +30,24 @@ class RealTimeEngine implements ServedEngine {
   readonly #options: ServedEngineOptions
   #settings: ServedEngineSettings
   readonly #clock: VirtualClock
+  #endpoints: RankEndpoints[]
+  #fault: EventFault = { silent: false, lossFraction: 0 }
   #slowness = 1
   #isHung = false
+  /** What a request hears while the engine is not up; absent = it is. */
+  #downReason: string | undefined = 'the engine starts'
+  /** Starts, restarts and the end, one after the other. */
+  #lifecycle: Promise<void> = Promise.resolve()
   #isClosed = false
-  #ranks: RankEngine[]
+  #ranks: RankEngine[] = []
+  #publishers: RankPublisher[] = []
 
   constructor(options: ServedEngineOptions) {
     this.#options = options
     this.#settings = servedEngineSettings(options)
-    this.#clock = new VirtualClock(this.#settings.speedup, () => performance.now())
-    this.#ranks = this.#newRanks()
+    const { events, ranks, speedup } = this.#settings
+    this.#endpoints = events === undefined ? [] : endpointsOfRanks(events, ranks)
+    this.#clock = new VirtualClock(speedup, () => performance.now())
   }
 
   get flavour() {
@@ -60,28 +76,40 @@ class RealTimeEngine implements ServedEngine {
   }
 
   get eventSockets(): readonly RankEventSockets[] {
-    return []
+    return this.#publishers.map((publisher) => publisher.sockets)
+  }
+
+  open(): Promise<void> {
+    return this.#next(() => this.#start())
   }
 
   generate(request: GenerationRequest): Generation {
     const { rank = this.#leastLoadedRank(), promptTokens } = request
-    const refusal = this.#isClosed
-      ? 'the engine is closed'
-      : promptTokens.length === 0
+    const refusal =
+      promptTokens.length === 0
         ? 'the prompt has no tokens'
-        : this.#ranks[rank] === undefined
-          ? `data-parallel rank ${rank} does not exist; accepted: 0 to ${this.ranks - 1}`
-          : undefined
+        : rank in this.#ranks
+          ? this.#downReason
+          : `data-parallel rank ${rank} does not exist; accepted: 0 to ${this.ranks - 1}`
     if (refusal === undefined) return this.#ranks[rank]!.submit(request)
-    setImmediate(() => tell(request.onEnd, 'rejected', refusal))
+    const end = refusal === this.#downReason ? 'restarted' : 'rejected'
+    setImmediate(() => tell(request.onEnd, end, refusal))
     return { rank, abort: () => undefined }
   }
 
   facts(): readonly RankFacts[] {
-    return this.#ranks.map((rank) => ({ ...rank.facts(), eventBatches: 0, suppressedEventBatches: 0 }))
+    return this.#ranks.map((rank, index) => {
+      const { batches = 0, suppressedBatches = 0 } = this.#publishers[index] ?? {}
+      return { ...rank.facts(), eventBatches: batches, suppressedEventBatches: suppressedBatches }
+    })
   }
 
-  setEventFault(): void {}
+  setEventFault({ silent = false, lossFraction = 0 }: Partial<EventFault>): void {
+    if (!(lossFraction >= 0 && lossFraction <= 1))
+      refuse('lossFraction', lossFraction, 'a number from 0 to 1')
+    this.#fault = { silent, lossFraction }
+    for (const publisher of this.#publishers) publisher.fault = this.#fault
+  }
 
   setHang(hangs: boolean): void {
     this.#isHung = hangs
@@ -95,30 +123,64 @@ class RealTimeEngine implements ServedEngine {
   }
 
   resetPrefixCache(): boolean {
-    if (this.#isClosed || this.#ranks.some((rank) => rank.isBusy)) return false
+    if (this.#downReason !== undefined || this.#ranks.some((rank) => rank.isBusy)) return false
     for (const rank of this.#ranks) rank.resetPrefixCache()
     return true
   }
 
   async restart(facts: { readonly blockSize?: number; readonly blocksPerRank?: number } = {}): Promise<void> {
     const { blockSize = this.blockSize, blocksPerRank = this.blocksPerRank } = facts
-    this.#settings = servedEngineSettings({ ...this.#options, blockSize, blocksPerRank })
-    for (const rank of this.#ranks) rank.close()
-    this.startedAtSeconds = Date.now() / 1000
-    this.#ranks = this.#newRanks()
+    const settings = servedEngineSettings({ ...this.#options, blockSize, blocksPerRank })
+    await this.#next(async () => {
+      if (this.#isClosed) return
+      await this.#stop('the engine restarts')
+      this.#settings = settings
+      await this.#start()
+    })
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return
+  close(): Promise<void> {
     this.#isClosed = true
-    for (const rank of this.#ranks) rank.close()
+    return this.#next(() => this.#stop('the engine is closed'))
   }
 
-  #newRanks(): RankEngine[] {
-    return Array.from(
-      { length: this.#settings.ranks },
-      (_, rank) => new RankEngine(rank, this.#settings, this.#clock, () => undefined),
+  #next(step: () => Promise<void>): Promise<void> {
+    const done = this.#lifecycle.then(step)
+    this.#lifecycle = done.catch(() => undefined)
+    return done
+  }
+
+  /** A new incarnation, at the ports of the one before. */
+  async #start(): Promise<void> {
+    const { events, flavour, ranks } = this.#settings
+    const hashes = events?.hashes ?? (flavour === 'sglang' ? 'i64' : 'u64')
+    const publishers: RankPublisher[] = []
+    try {
+      for (const [rank, endpoints] of this.#endpoints.entries()) {
+        const publisher = new RankPublisher(rank, { flavour, hashes }, events!)
+        publisher.fault = this.#fault
+        await publisher.open(endpoints)
+        publishers.push(publisher)
+      }
+    } catch (error) {
+      for (const publisher of publishers) await publisher.close()
+      throw error
+    }
+    this.#publishers = publishers
+    this.#endpoints = publishers.map(({ opened }) => opened)
+    this.#ranks = Array.from(
+      { length: ranks },
+      (_, rank) =>
+        new RankEngine(rank, this.#settings, this.#clock, (batch) => publishers[rank]?.publish(batch)),
     )
+    this.startedAtSeconds = Date.now() / 1000
+    this.#downReason = undefined
+  }
+
+  async #stop(reason: string): Promise<void> {
+    this.#downReason = reason
+    for (const rank of this.#ranks) rank.close()
+    for (const publisher of this.#publishers) await publisher.close()
   }
 
   #leastLoadedRank(): number {

@@ -73,7 +73,7 @@ export interface Conversation {
   readonly templateArguments: Readonly<Record<string, unknown>>
 }
 
-/** Where the KV events of a rank are to be had, as its sockets are bound or connected, with real ports. */
+/** Where the KV events of a rank are to be had on this machine, with real ports; where the engine connects, that endpoint, which a router binds. */
 export interface RankEventSockets {
   readonly rank: number
   readonly endpoint: string
@@ -97,7 +97,10 @@ export interface ServedEngine {
   readonly facts: () => readonly RankFacts[]
   /** One entry a rank; none when events are off. */
   readonly eventSockets: readonly RankEventSockets[]
-  /** Live events stop (`silent`), or the given share of batches is lost though their sequence number passes (`lossFraction`). */
+  /**
+   * Live events stop (`silent`), or the given share of batches is lost (`lossFraction`, 0 to 1). Their sequence numbers pass, and the
+   * replay socket has them. What is left out is off; an engine that restarts keeps it. Throws `MOCK_ENGINE_OPTION_INVALID`.
+   */
   readonly setEventFault: (fault: { readonly silent?: boolean; readonly lossFraction?: number }) => void
   /** Passes stand still until it is called with false. */
   readonly setHang: (hangs: boolean) => void

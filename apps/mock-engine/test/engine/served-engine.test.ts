@@ -81,9 +81,9 @@ describe('a request that cannot be', () => {
     expect((await run(engine, {})).log).toEqual(['admitted', '0', '1', 'length'])
   })
 
-  it('is refused after the engine was closed', async () => {
+  it('hears it when the engine is closed', async () => {
     const engine = await served()
     await engine.close()
-    expect((await run(engine, {})).end).toBe('rejected')
+    expect(await run(engine, {})).toMatchObject({ end: 'restarted', message: 'the engine is closed' })
   })
 })
