@@ -55,18 +55,18 @@ export class Arrivals {
 
   /** Chains the turns of each session; returns the rows that begin one, or stand alone. */
   #linkTurns(): number[] {
-    const last = new Map<string, number>()
+    const sessions = new Map<string, { row: number; timestamp: number | undefined }>()
     const firsts: number[] = []
     for (const [row, { session_id: session, timestamp, delay }] of this.#rows.entries()) {
-      const before = session === undefined ? undefined : last.get(session)
-      if (session !== undefined) last.set(session, row)
+      const before = session === undefined ? undefined : sessions.get(session)
+      if (session !== undefined) sessions.set(session, { row, timestamp: timestamp ?? before?.timestamp })
       if (before === undefined) {
         firsts.push(row)
         continue
       }
-      const beforeMs = this.#rows[before]!.timestamp
-      const gapMs = timestamp === undefined || beforeMs === undefined ? 0 : timestamp - beforeMs
-      this.#nextTurns.set(before, { row, delayMs: delay ?? Math.max(0, gapMs) })
+      const gapMs =
+        timestamp === undefined || before.timestamp === undefined ? 0 : timestamp - before.timestamp
+      this.#nextTurns.set(before.row, { row, delayMs: delay ?? Math.max(0, gapMs) })
     }
     return firsts
   }

@@ -2,25 +2,18 @@ import { type EndReason, type PassSink, VllmEngine } from '@router/engine-sim'
 import { BlockHasher, BlockHashes, hashesOf } from '@router/kv-index'
 import type { RustReplayLine } from '../shapes/rust-replay.js'
 import { Arrivals } from './rust-replay-arrivals.js'
+import { type ReplayRouter, type RoutedRequest, replayRouter } from './rust-replay-router.js'
+import type { Kernel } from './selectors.js'
 
 /** What became of a row so far. */
-export interface RowRun {
-  readonly row: number
-  readonly arrivalMs: number
-  readonly inputTokens: number
+export interface RowRun extends RoutedRequest {
   readonly admissions: ['agg', number, number, boolean][]
   readonly tokenMs: number[]
   endMs: number | null
   status: 'completed' | 'rejected' | 'failed' | 'incomplete'
-  queuedAtMs: number | null
-  releasedAtMs: number | null
-  /** Blocks of the prompt that the router knew to be cached. */
-  readonly overlapBlocks: number
-  /** Sequence hashes of the complete blocks of the prompt. */
-  readonly hashes: BlockHashes
 }
 
-/** What a run over one worker came to. */
+/** What a run came to. */
 export interface ReplayRun {
   /** In the order of arrival. */
   readonly rows: readonly RowRun[]
@@ -31,75 +24,182 @@ export interface ReplayRun {
 
 const mostPasses = 4_000_000
 
-/** Plays the trace of a line on one engine behind one router, on a virtual clock. */
-export function replay(line: RustReplayLine): ReplayRun {
-  return new ReplayLoop(line).run()
+/** Plays the trace of a line on its engines behind one router, on a virtual clock. */
+export function replay(line: RustReplayLine, kernel: Kernel): ReplayRun {
+  return new ReplayLoop(line, kernel).run()
 }
 
-class ReplayLoop implements PassSink {
+class ReplayLoop {
   readonly #line: RustReplayLine
-  readonly #engine: VllmEngine
+  readonly #workers: readonly ReplayWorker[]
   readonly #arrivals: Arrivals
+  readonly #router: ReplayRouter
   readonly #hasher = new BlockHasher()
   readonly #rows: RowRun[] = []
-  /** Live requests by their number in the engine. */
-  readonly #runs = new Map<number, RowRun>()
-  /** Requests that wait in the router. */
-  readonly #queue: RowRun[] = []
-  readonly #busyTokens: number
-  /** Prompt tokens of requests that have no token yet. */
-  readonly #prefill = new Map<RowRun, number>()
-  /** What the router knows of the cache, and changes that it does not know yet. */
-  readonly #known = new Set<bigint>()
-  readonly #changes: { readonly atMs: number; readonly hash: bigint; readonly isStored: boolean }[] = []
-  readonly #hashOfBlock = new Map<number, bigint>()
   #nowMs = 0
-  #startMs = 0
+  #passes = 0
 
-  constructor(line: RustReplayLine) {
+  constructor(line: RustReplayLine, kernel: Kernel) {
     this.#line = line
-    this.#engine = new VllmEngine(line.engine)
     this.#arrivals = new Arrivals(line)
-    const { router } = line
-    const threshold = router.mode === 'kv_router' ? router.config?.router_queue_threshold : null
-    this.#busyTokens = (threshold ?? Infinity) * this.#engine.settings.maxPassTokens
+    const told: WorkerHost = {
+      nowMs: () => this.#nowMs,
+      stored: (worker, hash) => this.#router.stored(worker, hash),
+      removed: (worker, hash) => this.#router.removed(worker, hash),
+      token: (run) => this.#token(run),
+      ended: (run) => this.#ended(run),
+    }
+    this.#workers = Array.from({ length: line.workers }, (_, id) => new ReplayWorker(id, line, told))
+    const { blockSize, maxPassTokens } = this.#workers[0]!.engine.settings
+    this.#router = replayRouter(line, kernel, {
+      workers: line.workers,
+      blockSize,
+      maxPassTokens,
+      nowMs: () => this.#nowMs,
+      send: (request) => this.#workers[request.worker]!.submit(request as RowRun),
+    })
   }
 
   run(): ReplayRun {
-    let endMs = Infinity
-    let passes = 0
-    for (;;) {
-      this.#nowMs = Math.min(endMs, this.#arrivals.nextMs)
-      if (this.#nowMs === Infinity || passes > mostPasses) break
-      do {
-        if (endMs === this.#nowMs) {
-          this.#engine.finishPass(this)
-          endMs = Infinity
-        }
-        while (this.#arrivals.nextMs <= this.#nowMs) this.#arrive(this.#arrivals.take())
-        if (endMs === Infinity) {
-          const pass = this.#engine.startPass(this.#nowMs)
-          if (pass !== undefined) {
-            endMs = pass.endMs
-            this.#startMs = this.#nowMs
-            passes++
-          }
-        }
-        // A pass that takes no time is over before the arrivals that it releases.
-        while (endMs === this.#nowMs && passes <= mostPasses) {
-          this.#engine.finishPass(this)
-          const pass = this.#engine.startPass(this.#nowMs)
-          endMs = pass?.endMs ?? Infinity
-          this.#startMs = this.#nowMs
-          passes++
-        }
-      } while (this.#arrivals.nextMs <= this.#nowMs && passes <= mostPasses)
+    try {
+      for (;;) {
+        this.#nowMs = Math.min(this.#arrivals.nextMs, ...this.#workers.map(({ endMs }) => endMs))
+        if (this.#nowMs === Infinity || this.#passes > mostPasses) break
+        do {
+          this.#finishPasses()
+          while (this.#arrivals.nextMs <= this.#nowMs) this.#arrive(this.#arrivals.take())
+          this.#startPasses()
+        } while (this.#arrivals.nextMs <= this.#nowMs && this.#passes <= mostPasses)
+      }
+    } finally {
+      this.#router.dispose()
     }
     return {
       rows: this.#rows,
-      committedPrefillTokens: this.#engine.committedPrefillTokens,
+      committedPrefillTokens: this.#workers.reduce(
+        (sum, { engine }) => sum + engine.committedPrefillTokens,
+        0,
+      ),
       isStuck: this.#rows.some(({ status }) => status === 'incomplete'),
     }
+  }
+
+  /** Passes that end now, in the order in which they began. */
+  #finishPasses(): void {
+    this.#workers
+      .filter(({ endMs }) => endMs === this.#nowMs)
+      .toSorted((a, b) => a.passNumber - b.passNumber)
+      .forEach((worker) => worker.finishPass())
+  }
+
+  /** On every idle worker with work. A pass that takes no time is over before the arrivals that it releases, and all are asked anew. */
+  #startPasses(): void {
+    for (let id = 0; id < this.#workers.length && this.#passes <= mostPasses; id++) {
+      const worker = this.#workers[id]!
+      if (worker.endMs !== Infinity || !worker.startPass(this.#passes)) continue
+      this.#passes++
+      if (worker.endMs > this.#nowMs) continue
+      worker.finishPass()
+      id = -1
+    }
+  }
+
+  #arrive(row: number): void {
+    const { blockSize: traceBlock, rows } = this.#line.trace
+    const { input_length: inputTokens, hash_ids: ids, output_token_ids: outputs = [] } = rows[row]!
+    const { blockSize } = this.#workers[0]!.engine.settings
+    const hashes = new BlockHashes()
+    const tokens = Uint32Array.from({ length: inputTokens + outputs.length }, (_, index) =>
+      index < inputTokens ? ids[Math.floor(index / traceBlock)]! : outputs[index - inputTokens]!,
+    )
+    this.#hasher.hash(tokens, { blockSize }, hashes)
+    const run: RowRun = {
+      row,
+      arrivalMs: this.#nowMs,
+      inputTokens,
+      hashes,
+      promptBlocks: Math.floor(inputTokens / blockSize),
+      worker: -1,
+      queuedAtMs: null,
+      releasedAtMs: null,
+      selectedOverlapBlocks: null,
+      bestOverlapBlocks: null,
+      admissions: [],
+      tokenMs: [],
+      endMs: null,
+      status: 'incomplete',
+    }
+    this.#rows.push(run)
+    this.#router.arrive(run)
+  }
+
+  #token(run: RowRun): void {
+    run.tokenMs.push(this.#nowMs)
+    const { output_length: outputs } = this.#line.trace.rows[run.row]!
+    const { maxModelTokens } = this.#workers[0]!.engine.settings
+    // A first token that is also the last is only an end.
+    if (run.tokenMs.length === 1 && Math.min(outputs, maxModelTokens - run.inputTokens) > 1)
+      this.#router.prefilled(run)
+  }
+
+  #ended(run: RowRun): void {
+    this.#arrivals.ended(run.row, this.#nowMs, run.status === 'failed')
+    this.#router.ended(run)
+  }
+}
+
+/** Whom a worker tells what its engine did. */
+interface WorkerHost {
+  readonly nowMs: () => number
+  readonly stored: (worker: number, hash: bigint) => void
+  readonly removed: (worker: number, hash: bigint) => void
+  readonly token: (run: RowRun) => void
+  readonly ended: (run: RowRun) => void
+}
+
+class ReplayWorker implements PassSink {
+  readonly engine: VllmEngine
+  /** When the pass ends that runs; `Infinity` = none does. */
+  endMs = Infinity
+  passNumber = 0
+  readonly #id: number
+  readonly #rows: RustReplayLine['trace']['rows']
+  readonly #host: WorkerHost
+  /** Live requests by their number in the engine. */
+  readonly #runs = new Map<number, RowRun>()
+  readonly #hashOfBlock = new Map<number, bigint>()
+  #startMs = 0
+
+  constructor(id: number, { engine, trace }: RustReplayLine, host: WorkerHost) {
+    this.#id = id
+    this.engine = new VllmEngine(engine)
+    this.#rows = trace.rows
+    this.#host = host
+  }
+
+  submit(run: RowRun): void {
+    const request = this.engine.submit({
+      promptTokens: run.inputTokens,
+      outputTokens: this.#rows[run.row]!.output_length,
+      blockKeys: run.hashes.sequence,
+      blockKeyCount: run.hashes.count,
+    })
+    this.#runs.set(request, run)
+  }
+
+  /** False when there is nothing to do. */
+  startPass(passNumber: number): boolean {
+    this.#startMs = this.#host.nowMs()
+    const pass = this.engine.startPass(this.#startMs)
+    if (pass === undefined) return false
+    this.endMs = pass.endMs
+    this.passNumber = passNumber
+    return true
+  }
+
+  finishPass(): void {
+    this.endMs = Infinity
+    this.engine.finishPass(this)
   }
 
   admitted(request: number, hitTokens: number, isReadmission: boolean): void {
@@ -110,104 +210,30 @@ class ReplayLoop implements PassSink {
 
   stored(block: number, request: number, index: number): void {
     const { hashes } = this.#runs.get(request)!
-    // Outputs are fresh, so that no prompt has a block with one.
+    // Outputs that nobody gave are fresh, so that no prompt has a block with one.
     const [hash = undefined] = index < hashes.count ? hashesOf(hashes.sequence.subarray(2 * index), 1) : []
     if (hash === undefined) return
     this.#hashOfBlock.set(block, hash)
-    this.#change(hash, true)
+    this.#host.stored(this.#id, hash)
   }
 
   removed(block: number): void {
     const hash = this.#hashOfBlock.get(block)
     if (hash === undefined) return
     this.#hashOfBlock.delete(block)
-    this.#change(hash, false)
+    this.#host.removed(this.#id, hash)
   }
 
   token(request: number): void {
-    const run = this.#runs.get(request)!
-    run.tokenMs.push(this.#nowMs)
-    if (this.#prefill.delete(run)) this.#release()
+    this.#host.token(this.#runs.get(request)!)
   }
 
   ended(request: number, reason: EndReason): void {
     const run = this.#runs.get(request)!
     this.#runs.delete(request)
-    this.#prefill.delete(run)
-    run.endMs = this.#nowMs
+    run.endMs = this.#host.nowMs()
     run.status = statusOf(reason)
-    this.#arrivals.ended(run.row, this.#nowMs, run.status === 'failed')
-    this.#release()
-  }
-
-  #change(hash: bigint, isStored: boolean): void {
-    this.#changes.push({ atMs: this.#nowMs + (this.#line.kvEventLagMs ?? 0), hash, isStored })
-  }
-
-  #arrive(row: number): void {
-    const { input_length: inputTokens, hash_ids: ids } = this.#line.trace.rows[row]!
-    const { blockSize } = this.#line.trace
-    const hashes = new BlockHashes()
-    const tokens = Uint32Array.from(
-      { length: inputTokens },
-      (_, index) => ids[Math.floor(index / blockSize)]!,
-    )
-    this.#hasher.hash(tokens, { blockSize: this.#engine.settings.blockSize }, hashes)
-    const run: RowRun = {
-      row,
-      arrivalMs: this.#nowMs,
-      inputTokens,
-      admissions: [],
-      tokenMs: [],
-      endMs: null,
-      status: 'incomplete',
-      queuedAtMs: null,
-      releasedAtMs: null,
-      overlapBlocks: this.#overlap(hashes),
-      hashes,
-    }
-    this.#rows.push(run)
-    if (this.#queue.length > 0 || this.#isBusy()) {
-      run.queuedAtMs = this.#nowMs
-      this.#queue.push(run)
-    } else this.#dispatch(run)
-  }
-
-  #overlap(hashes: BlockHashes): number {
-    while (this.#changes.length > 0 && this.#changes[0]!.atMs <= this.#nowMs) {
-      const { hash, isStored } = this.#changes.shift()!
-      if (isStored) this.#known.add(hash)
-      else this.#known.delete(hash)
-    }
-    const all = hashesOf(hashes.sequence, hashes.count)
-    const missing = all.findIndex((hash) => !this.#known.has(hash))
-    return missing === -1 ? all.length : missing
-  }
-
-  #isBusy(): boolean {
-    let active = 0
-    for (const tokens of this.#prefill.values()) active += tokens
-    return active > this.#busyTokens
-  }
-
-  #release(): void {
-    while (this.#queue.length > 0 && !this.#isBusy()) {
-      const run = this.#queue.shift()!
-      run.releasedAtMs = this.#nowMs
-      this.#dispatch(run)
-    }
-  }
-
-  #dispatch(run: RowRun): void {
-    const { hashes, inputTokens, overlapBlocks } = run
-    const request = this.#engine.submit({
-      promptTokens: inputTokens,
-      outputTokens: this.#line.trace.rows[run.row]!.output_length,
-      blockKeys: hashes.sequence,
-      blockKeyCount: hashes.count,
-    })
-    this.#runs.set(request, run)
-    this.#prefill.set(run, Math.max(0, inputTokens - overlapBlocks * this.#engine.settings.blockSize))
+    this.#host.ended(run)
   }
 }
 

@@ -32,8 +32,8 @@ type Distributed =
   | 'output_token_throughput_per_user'
 type Scalars = Omit<ReplaySummary, Distributed>
 
-/** The figures of the report that are one number, over a run on one worker. */
-export function scalarsOf(run: ReplayRun, sla: RustReplayLine['sla']): Scalars {
+/** The figures of the report that are one number. */
+export function scalarsOf(run: ReplayRun, { workers, sla }: RustReplayLine): Scalars {
   const completed = run.rows.filter(({ status }) => status === 'completed')
   const inputs = sum(completed.map(({ inputTokens }) => inputTokens))
   const outputs = sum(completed.map(({ tokenMs }) => tokenMs.length))
@@ -52,7 +52,7 @@ export function scalarsOf(run: ReplayRun, sla: RustReplayLine['sla']): Scalars {
     output_throughput_tok_s: outputs / seconds,
     total_throughput_tok_s: (inputs + outputs) / seconds,
     prefill_worker_seconds: 0,
-    decode_worker_seconds: Math.max(0, ...run.rows.map(({ endMs }) => endMs ?? 0)) / 1000,
+    decode_worker_seconds: (workers * Math.max(0, ...run.rows.map(({ endMs }) => endMs ?? 0))) / 1000,
     prefix_cache_reused_ratio: ratio(sum(completed.map(reusedTokens)), inputs),
     first_admission_prefix_cache_reused_ratio: ratio(
       sum(completed.map(({ admissions }) => admissions[0]?.[2] ?? 0)),

@@ -5,6 +5,7 @@ import { caption, count, double, plain, plainInteger, u32, u64Text } from './com
 const longestPrompt = 1_048_576
 const longestOutput = 65_536
 const mostTokens = 16_777_216
+const mostWorkers = 256
 
 const natural1 = plainInteger(z.int().min(1).max(16_777_216))
 const milliseconds = plain(z.number().min(0).max(1e15))
@@ -21,6 +22,14 @@ const traceRow = z.strictObject({
   session_id: z.string().optional(),
   /** Ms after the end of the turn before. */
   delay: milliseconds.optional(),
+  /** Fresh tokens anyway, one per output. */
+  output_token_ids: z.array(u32).optional(),
+  /** Seconds of head start in the queue of the router; below 0 = 0. */
+  priority: plain(z.number()).optional(),
+  strict_priority: u32.optional(),
+  // Without any effect here: there are no classes.
+  request_id: z.string().optional(),
+  policy_class: z.string().optional(),
 })
 
 /** One row of a trace. */
@@ -33,6 +42,11 @@ const trace = z
     path: ['rows'],
     message: 'expected hash_ids for the whole input_length of each row',
   })
+  .refine(
+    ({ rows }) =>
+      rows.every(({ output_length: count, output_token_ids: ids }) => (ids?.length ?? count) === count),
+    { path: ['rows'], message: 'expected one of output_token_ids per output' },
+  )
   .refine(
     ({ rows }) => rows.reduce((sum, row) => sum + row.input_length + row.output_length, 0) <= mostTokens,
     {
@@ -54,7 +68,16 @@ const trace = z
     { path: ['rows'], message: 'expected a timestamp and no delay of each row that begins something' },
   )
 
+/** What an engine may say that is so anyway. */
+const saidAnyway = {
+  worker_type: z.literal('aggregated').optional(),
+  dp_size: plainInteger(z.literal(1)).optional(),
+  prefill_schedule_interval: plainInteger(z.literal(1)).optional(),
+  event_visibility: z.literal('pass_end').optional(),
+}
+
 const engine = z.strictObject({
+  ...saidAnyway,
   backend: z.literal('vllm').optional(),
   num_gpu_blocks: natural1.optional(),
   block_size: plainInteger(z.int().min(2).max(65_536)).optional(),
@@ -80,24 +103,35 @@ const engine = z.strictObject({
 
 const weight = plain(z.number().min(0)).optional()
 
-/** With one worker only the queue threshold matters. */
+const queuePolicy = z.enum(['fcfs', 'lcfs', 'wspt'])
+
+/** In which order the router takes requests out of its queue. */
+export type QueuePolicy = z.output<typeof queuePolicy>
+
 const routerConfig = z.strictObject({
   overlap_score_credit: weight,
   overlap_score_credit_decay: weight,
   prefill_load_scale: weight,
   decode_active_request_weight: weight,
+  host_cache_hit_weight: weight,
+  disk_cache_hit_weight: weight,
+  shared_cache_multiplier: weight,
+  prefix_affinity_weight: weight,
   router_temperature: weight,
   router_queue_threshold: plain(z.number().min(0)).nullable().optional(),
+  router_queue_policy: queuePolicy.optional(),
 })
 
-const router = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('round_robin') }),
-  z.strictObject({
-    mode: z.literal('kv_router'),
-    config: routerConfig.optional(),
-    tieSeed: u64Text.optional(),
-  }),
-])
+const kvRouter = z.strictObject({
+  mode: z.literal('kv_router'),
+  config: routerConfig.optional(),
+  tieSeed: u64Text.optional(),
+})
+
+/** What a router by cache and load is told. */
+export type KvRouterSettings = z.output<typeof kvRouter>
+
+const router = z.discriminatedUnion('mode', [z.strictObject({ mode: z.literal('round_robin') }), kvRouter])
 
 const time = double.nullable()
 
@@ -177,11 +211,11 @@ const scenario = {
   kvEventLagMs: milliseconds.optional(),
 }
 
-/** A line of `rust-replay.jsonl` about one worker that is vLLM-like: a scenario, and what the release made of it. */
+/** A line of `rust-replay.jsonl` about workers that are vLLM-like: a scenario, and what the release made of it. */
 export const rustReplayLine = z.strictObject({
   ...scenario,
   topology: z.literal('aggregated'),
-  workers: z.literal(1),
+  workers: plainInteger(z.int().min(1).max(mostWorkers)),
   engine,
   router,
   trace,
