@@ -1,0 +1,250 @@
+import { isAscii } from 'node:buffer'
+import type { PromptEndpoint } from '../endpoint.js'
+import { PromptError } from '../errors.js'
+import {
+  type Conversation,
+  conversationOf,
+  responsesMessages,
+  responsesTools,
+  templateTools,
+  upToFinalMessage,
+} from './conversation.js'
+import { countedTexts } from './counted-texts.js'
+import { mayBeInexact, parseExactJson } from './exact-json.js'
+import { type JsonObject, invalidField, isObject, listOf } from './json-objects.js'
+import { SegmentTokenizer } from './segment-tokenizer.js'
+import { type SpecialFrame, specialFrameOf } from './special-tokens.js'
+import type { ChatTemplate, RenderOptions } from './template/chat-template.js'
+import { TextCuts } from './text-cuts.js'
+import type { TokenizedPrompt } from './tokenized-prompt.js'
+import { type TokenizerFiles, readTokenizerFiles, vocabularySizeOf } from './tokenizer-files.js'
+import { libraryTokenizer } from './tokenizer-library.js'
+
+/** How a tokenizer is used. */
+export interface PromptTokenizerOptions {
+  /** Bound of what the cache of segments holds, in bytes. Default 64 MiB; 0 = no cache. */
+  readonly cacheBytes?: number | undefined
+  /** A rendered prompt may have so many characters (UTF-16 units). Default 64 Mi. */
+  readonly maxTextCharacters?: number | undefined
+  /** The clock of templates that print the date. Default: the system's. */
+  readonly now?: (() => Date) | undefined
+}
+
+/**
+ * Turns bodies into token ids as an engine would, from a local Hugging Face folder. All calls are synchronous and take the time of
+ * tokenization, so it belongs into a worker thread. Its memory is the vocabulary (some 150 MB for 150 k tokens), the cache of
+ * segments and one prompt.
+ */
+export class PromptTokenizer {
+  /** Why prompts are tokenized as a whole each time; undefined = they are cut at added tokens, and the parts cached. */
+  readonly wholeReason: string | undefined
+  /** One more than the largest token id. */
+  readonly vocabularySize: number
+  readonly #folder: string
+  readonly #files: Pick<TokenizerFiles, 'templates' | 'specialTokens'>
+  readonly #segments: SegmentTokenizer
+  readonly #frame: SpecialFrame
+  readonly #rendering: RenderOptions
+
+  private constructor(folder: string, options: PromptTokenizerOptions) {
+    const files = readTokenizerFiles(folder)
+    const { tokenizer, config, addedTokens, specialTokens, templates } = files
+    this.#folder = folder
+    this.#files = { templates, specialTokens }
+    this.vocabularySize = vocabularySizeOf(files)
+    try {
+      this.#frame = specialFrameOf(tokenizer['post_processor'], config, specialTokens, addedTokens)
+      const cuts = new TextCuts({ ...config, addedTokens, normalizer: tokenizer['normalizer'] })
+      this.#segments = new SegmentTokenizer(
+        libraryTokenizer(tokenizer, config),
+        cuts,
+        options.cacheBytes ?? 67_108_864,
+      )
+      this.wholeReason = cuts.wholeReason
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      const message = `${folder}/tokenizer.json: it cannot be used (${reason})`
+      throw new PromptError('PROMPT_TOKENIZER_INVALID', message, { cause })
+    }
+    this.#rendering = {
+      maximumCharacters: options.maxTextCharacters ?? 67_108_864,
+      now: options.now ?? (() => new Date()),
+    }
+  }
+
+  /**
+   * Reads `tokenizer.json`, `tokenizer_config.json` and the chat template of a folder; without a template it still serves string
+   * prompts. Takes some 400 ms for 150 k tokens. Throws `PROMPT_TOKENIZER_MISSING`, `PROMPT_TOKENIZER_INVALID`.
+   */
+  static load(folder: string, options: PromptTokenizerOptions = {}): PromptTokenizer {
+    return new PromptTokenizer(folder, options)
+  }
+
+  /** Bytes that the cache of segments holds. */
+  get cachedBytes(): number {
+    return this.#segments.cachedBytes
+  }
+
+  /** Segments in the cache. */
+  get cachedSegments(): number {
+    return this.#segments.cachedSegments
+  }
+
+  /**
+   * The tokens of a body, which must be JSON. Endpoints that are hashed from nothing give no `tokens`, only how many there are.
+   * Throws `PROMPT_BODY_INVALID` where there is no prompt to read, `PROMPT_TEMPLATE_FAILED`, `PROMPT_TOKENIZER_MISSING` for a chat
+   * without a template, `PROMPT_TOKENIZATION_FAILED`. A failed read leaves nothing behind.
+   */
+  read(endpoint: PromptEndpoint, body: Uint8Array): TokenizedPrompt {
+    const object = parseBody(body)
+    if (endpoint === 'chat' || (endpoint === 'selection' && object['messages'] !== undefined))
+      return this.#readChat(object, object['messages'], object['tools'])
+    if (endpoint === 'responses')
+      return this.#readChat(object, responsesMessages(object), responsesTools(object['tools']))
+    if (endpoint === 'completions' || endpoint === 'selection') return this.#readPrompts(object)
+    return this.#count(endpoint, object)
+  }
+
+  #readPrompts(body: JsonObject): TokenizedPrompt {
+    const { prompt } = body
+    const prompts = Array.isArray(prompt) ? prompt : [prompt]
+    if (prompts.length === 0 || !prompts.every((item) => typeof item === 'string'))
+      throw invalidField('prompt', prompt, 'a text or a list of texts')
+    const isFramed = body['add_special_tokens'] !== false
+    let first: TokenizedPrompt | undefined
+    let allTokens = 0
+    for (const text of prompts) {
+      const read = this.#tokenize(text, isFramed, body['truncate_prompt_tokens'])
+      allTokens += read.tokens.length
+      first ??= read
+    }
+    return { ...first!, allTokens }
+  }
+
+  #readChat(body: JsonObject, given: unknown, givenTools: unknown): TokenizedPrompt {
+    const template = this.#templateFor(givenTools)
+    const conversation = conversationOf(given, template.contentFormat)
+    const variables = this.#variablesOf(body, conversation, templateTools(givenTools))
+    const rendered = this.#render(template, variables, conversation)
+    const isFramed = body['add_special_tokens'] === true
+    const limit = body['truncate_prompt_tokens']
+    const { markedMessages } = conversation
+    if (markedMessages === undefined) return this.#tokenize(rendered, isFramed, limit)
+    const marked = this.#render(template, { ...variables, messages: markedMessages }, conversation)
+    return this.#tokenize(rendered, isFramed, limit, commonLength(rendered, marked))
+  }
+
+  #templateFor(tools: unknown): ChatTemplate {
+    const { templates } = this.#files
+    const hasTools = tools !== undefined && tools !== null
+    const template = (hasTools ? templates.get('tool_use') : undefined) ?? templates.get('default')
+    if (template === undefined)
+      throw new PromptError(
+        'PROMPT_TOKENIZER_MISSING',
+        `${this.#folder}: it has no chat template; expected chat_template.jinja, chat_template.json or chat_template in tokenizer_config.json`,
+      )
+    if (PromptError.isInstance(template)) throw template
+    return template
+  }
+
+  #variablesOf(body: JsonObject, { messages }: Conversation, tools: unknown): JsonObject {
+    const { documents, chat_template_kwargs: others, reasoning_effort: effort } = body
+    const isContinued = body['continue_final_message'] === true
+    return {
+      ...this.#files.specialTokens,
+      messages,
+      tools,
+      documents: documents ?? null,
+      add_generation_prompt: body['add_generation_prompt'] !== false && !isContinued,
+      continue_final_message: isContinued,
+      reasoning_effort: effort ?? undefined,
+      ...(isObject(others) ? others : {}),
+    }
+  }
+
+  #render(template: ChatTemplate, variables: JsonObject, { finalText }: Conversation): string {
+    const rendered = template.render(variables, this.#rendering)
+    if (variables['continue_final_message'] !== true || finalText === undefined) return rendered
+    const continued = upToFinalMessage(rendered, finalText)
+    if (continued !== undefined) return continued
+    throw new PromptError(
+      'PROMPT_TEMPLATE_FAILED',
+      'continue_final_message: the chat template changed the final message, so its end cannot be found',
+    )
+  }
+
+  /** `exactCharacters` of the text are certain, all by default. */
+  #tokenize(text: string, isFramed: boolean, limit: unknown, exactCharacters = text.length): TokenizedPrompt {
+    const { before, after } = isFramed ? this.#frame : { before: [], after: [] }
+    const read = this.#segments.tokenize(text, before, after, exactCharacters)
+    const { ids, exactTokens } = read
+    const facts = { reusedTokens: read.reusedTokens, isWhole: this.wholeReason !== undefined }
+    if (typeof limit !== 'number' || limit < 0 || limit >= ids.length)
+      return { tokens: ids, exactTokens, allTokens: ids.length, ...facts }
+    // What is cut off depends on the number of tokens, which with media nobody knows.
+    const tokens = truncated(ids, limit, before.length, after.length)
+    return { tokens, exactTokens: exactTokens === ids.length ? limit : 0, allTokens: limit, ...facts }
+  }
+
+  #count(endpoint: PromptEndpoint, body: JsonObject): TokenizedPrompt {
+    const isWhole = this.wholeReason !== undefined
+    if (endpoint === 'tokenize' && body['messages'] !== undefined) {
+      const { allTokens, reusedTokens } = this.#readChat(body, body['messages'], body['tools'])
+      return { tokens: new Uint32Array(0), exactTokens: 0, allTokens, reusedTokens, isWhole }
+    }
+    const { texts, tokens } = countedTexts(endpoint, body)
+    const isFramed = body['add_special_tokens'] !== false
+    let allTokens = tokens
+    let reusedTokens = 0
+    for (const text of texts) {
+      const read = this.#tokenize(text, isFramed, body['truncate_prompt_tokens'])
+      allTokens += read.allTokens
+      reusedTokens += read.reusedTokens
+    }
+    return { tokens: new Uint32Array(0), exactTokens: 0, allTokens, reusedTokens, isWhole }
+  }
+}
+
+function parseBody(body: Uint8Array): JsonObject {
+  const text = decode(body)
+  let value = parseWith(JSON.parse, text)
+  if (!isObject(value)) throw invalidField('body', value, 'an object')
+  const { tools, documents, chat_template_kwargs: others, messages } = value
+  const calls = listOf(messages).flatMap((message) =>
+    isObject(message) ? listOf(message['tool_calls']) : [],
+  )
+  if (mayBeInexact([tools, documents, others, calls])) value = parseWith(parseExactJson, text)
+  return value as JsonObject
+}
+
+/** Bytes that are not UTF-8 become U+FFFD. */
+function decode(body: Uint8Array): string {
+  // Several times as fast where it is allowed.
+  if (isAscii(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+  return new TextDecoder().decode(body)
+}
+
+function parseWith(parse: (text: string) => unknown, text: string): unknown {
+  try {
+    return parse(text)
+  } catch (cause) {
+    const message = `body: it is no JSON (${cause instanceof Error ? cause.message : String(cause)})`
+    throw new PromptError('PROMPT_BODY_INVALID', message, { cause })
+  }
+}
+
+/** The last tokens of the text; what was put before and after it stays and counts, as where the engine's tokenizer truncates. */
+function truncated(ids: Uint32Array, limit: number, before: number, after: number): Uint32Array {
+  if (limit <= before + after) return ids.slice(ids.length - limit)
+  const tokens = ids.slice(ids.length - limit)
+  tokens.set(ids.subarray(0, before))
+  return tokens
+}
+
+/** Characters that two texts have in common at their start. */
+function commonLength(left: string, right: string): number {
+  const length = Math.min(left.length, right.length)
+  let common = 0
+  while (common < length && left.charCodeAt(common) === right.charCodeAt(common)) common++
+  return common
+}
