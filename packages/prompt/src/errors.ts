@@ -8,6 +8,7 @@ export const promptErrorCodes = [
   'PROMPT_TOKENIZER_MISSING',
   'PROMPT_TOKENIZER_INVALID',
   'PROMPT_TEMPLATE_FAILED',
+  'PROMPT_TOKENIZATION_FAILED',
 ] as const
 
 /** One of `promptErrorCodes`. */
