@@ -1,0 +1,3 @@
+import { preset } from '@router/tooling/tsup-preset'
+
+export default preset()
