@@ -31,7 +31,14 @@ export {
   createRouterCore,
 } from './router-core.js'
 export { PartitionRouter, type PartitionServices } from './routing/partition-router.js'
-export type { HashedPrompt, PromptRequest, ReservedRequest, TokenPrompt } from './routing/prompt-request.js'
+export type {
+  HashedPrompt,
+  PromptRequest,
+  RankBooking,
+  ReservedRequest,
+  TokenPrompt,
+} from './routing/prompt-request.js'
+export type { RankOverlap } from './routing/rank-overlaps.js'
 export type { PrefillModel, RouterCoreConfig } from './routing/router-config.js'
 export type { PartitionSnapshot, RankSnapshot } from './routing/snapshot.js'
 export type { RoutedWorker } from './routing/worker-sources.js'

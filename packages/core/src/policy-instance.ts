@@ -103,6 +103,38 @@ export class PolicyInstance {
     return { revision: this.revision, before, after }
   }
 
+  /**
+   * Makes `select` see other parameters in one policy object: those of `overrides` that may change while running. None of them, and why
+   * is told to `refused`, when their values are no parameters or need inputs that the object did not declare. The object has its own
+   * parameters again afterwards, whatever happens.
+   */
+  withOverrides<T>(
+    live: LivePolicy,
+    overrides: Parameters,
+    select: () => T,
+    refused: (why: string) => void,
+  ): T {
+    const { definition, name } = this
+    const change = Object.fromEntries(
+      Object.entries(overrides).filter(([key]) => definition.runtime.includes(key)),
+    )
+    if (Object.keys(change).length === 0) return select()
+    try {
+      const parameters = validateParameters(definition, name, { ...this.#configured, ...change })
+      const used = definition.inputs(parameters, { ...live.scope, reservesRuntimeInputs: false })
+      const missing = used.find((group) => !live.declared.has(group))
+      if (missing === undefined) live.policy.reconfigure?.(parameters as never)
+      else refused(`they need the input group '${missing}', which is not declared`)
+    } catch (error) {
+      refused(error instanceof Error ? error.message : String(error))
+    }
+    try {
+      return select()
+    } finally {
+      restoreQuietly(live, this.parameters)
+    }
+  }
+
   #noMapping(change: unknown): CatalogError {
     const message = 'a patch is a mapping of parameter names'
     return new CatalogError('ROUTER_POLICY_PARAMETERS_INVALID', `instance ${this.name}: ${message}`, {
@@ -168,7 +200,7 @@ function restoreQuietly(live: LivePolicy, parameters: unknown): void {
   try {
     live.policy.reconfigure?.(parameters as never)
   } catch {
-    // The policy broke its contract twice; the patch error already tells.
+    // The policy broke its contract; whoever asked for the change is told.
   }
 }
 

@@ -49,6 +49,12 @@ export interface SelectionRequest {
   readonly routerTemperatureOverride?: number | undefined
   /** Encoder-cache entries that the request needs. Default 0. */
   readonly requiredCacheHits?: number | undefined
+  /**
+   * Parameters of the policy for this selection alone (`router_config_override`), as a configuration writes them. Those that the policy
+   * does not list under `runtime` are ignored; so are all of them, with a warning, when their values are none for it or need inputs that
+   * it did not declare.
+   */
+  readonly parameterOverrides?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** Which policy decided, for decision records. One object per parameter revision, shared by its selections. */

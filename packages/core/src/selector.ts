@@ -126,7 +126,7 @@ export class Selector {
   select(request: SelectionRequest): SelectionResult {
     this.#enter(request)
     try {
-      return this.#run(request, undefined)
+      return this.#runAsAsked(request, undefined)
     } finally {
       this.#leave()
     }
@@ -140,7 +140,7 @@ export class Selector {
     try {
       const policy = this.instance.identity
       try {
-        const result = copyResult(this.#run(query, recorder))
+        const result = copyResult(this.#runAsAsked(query, recorder))
         return { ...recorder.explanation(query, this.#pipeline.eligibility, { result }), policy }
       } catch (error) {
         if (!SelectionError.isInstance(error)) throw error
@@ -202,6 +202,17 @@ export class Selector {
     if (this.#context.queryOnly) this.#host.rewindStreams()
     this.#warnings.muted = false
     this.#isSelecting = false
+  }
+
+  #runAsAsked(request: SelectionRequest, recorder: Recorder | undefined): SelectionResult {
+    const { parameterOverrides } = request
+    if (parameterOverrides === undefined) return this.#run(request, recorder)
+    return this.instance.withOverrides(
+      this.#live,
+      parameterOverrides,
+      () => this.#run(request, recorder),
+      (why) => this.#warnings.once('overrides_refused', `the overrides of a request are ignored: ${why}`),
+    )
   }
 
   #run(request: SelectionRequest, recorder: Recorder | undefined): SelectionResult {

@@ -13,7 +13,7 @@ import {
 import { RouterError, SelectionError, type WorkerRank, WyRand } from '@router/sdk'
 import type { SelectionExplanation } from '../explanation.js'
 import { bad } from '../load/booking-checks.js'
-import { type BookingBudget, type PotentialLoad, effectivePrefillTokens } from '../load/booking.js'
+import type { BookingBudget, PotentialLoad } from '../load/booking.js'
 import { LoadLedger } from '../load/load-ledger.js'
 import type { SelectionRequest, SelectionResult } from '../request.js'
 import type { Partition } from '../router-core.js'
@@ -31,9 +31,12 @@ import { OverlapColumns } from './overlap-columns.js'
 import {
   type MutableRequest,
   type PromptRequest,
+  type RankBooking,
   type ReservedRequest,
   takeCallerFields,
 } from './prompt-request.js'
+import { type RankOverlap, overlapsOfWorker, rankOverlaps } from './rank-overlaps.js'
+import { RequestBookings } from './request-bookings.js'
 import { RequestHashes } from './request-hashes.js'
 import type { ResolvedConfig } from './router-config.js'
 import { type PartitionSnapshot, snapshotOf } from './snapshot.js'
@@ -69,7 +72,8 @@ export class PartitionRouter {
   readonly #nowMs: () => number
   readonly #overlaps: OverlapColumns
   readonly #hashes: RequestHashes
-  readonly #bookings: LiveBookings
+  readonly #live: LiveBookings
+  readonly #bookings: RequestBookings
   readonly #workers: WorkerSources
   readonly #indexes: PrefixIndex[] = []
   #isSelecting = false
@@ -129,7 +133,8 @@ export class PartitionRouter {
       ...(maxIndexBlocks === 0 ? { onCapacity } : {}),
     })
     const tracksOutput = tracksBlocks && config.tracksOutputBlocks
-    this.#bookings = new LiveBookings(prefix, ledger, { blockSize, tracksOutput })
+    this.#live = new LiveBookings(prefix, ledger, { blockSize, tracksOutput })
+    this.#bookings = new RequestBookings(config, ledger, this.#live, this.#hashes)
   }
 
   /**
@@ -212,9 +217,9 @@ export class PartitionRouter {
       const prepared = this.#prepare(request, 'tracked')
       const nowMs = this.#nowMs()
       const result = this.partition.selector.select(prepared)
-      this.#book(request, prepared, result)
+      this.#bookings.addSelected(request, prepared, result)
       if (request.isDispatched !== false)
-        this.#bookings.dispatch(requestId, result.slot, this.#hashes.blocks, nowMs)
+        this.#live.dispatch(requestId, result.slot, this.#hashes.blocks, nowMs)
       return result
     } catch (error) {
       this.#hashes.takeBack()
@@ -224,12 +229,24 @@ export class PartitionRouter {
     }
   }
 
+  /**
+   * Books a request on the rank that its caller chose, whatever policy, taints and load say. Errors, each leaving everything as it was:
+   * `ROUTER_NOT_FOUND`, `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`, `ROUTER_BAD_REQUEST`.
+   */
+  book(booking: RankBooking): void {
+    const slot = this.slotOf(booking.workerId, booking.dpRank)
+    this.#bookings.addAt(slot, booking)
+    const { requestId, blocks, isDispatched } = booking
+    if (isDispatched !== false && blocks.local.length > 0)
+      this.#live.dispatch(requestId, slot, blocks, this.#nowMs())
+  }
+
   /** The request went out: a rank without events is believed to hold its blocks from now on. False when it is not booked. */
   noteDispatched(requestId: string, blocks: PromptBlocks): boolean {
     const slot = this.ledger.slotOf(requestId)
     if (slot < 0) return false
     checkBlocks(blocks)
-    this.#bookings.dispatch(requestId, slot, blocks, this.#nowMs())
+    this.#live.dispatch(requestId, slot, blocks, this.#nowMs())
     return true
   }
 
@@ -247,32 +264,25 @@ export class PartitionRouter {
     checkGenerated(generatedTokens)
     if (blocks !== undefined) checkBlocks(blocks)
     if (!this.ledger.touch(requestId)) return false
-    this.#bookings.noteOutput(requestId, generatedTokens, blocks)
+    this.#live.noteOutput(requestId, generatedTokens, blocks)
     return true
   }
 
   /** Frees a request, however it ended. False when it is not booked (any more). */
   free(requestId: string): boolean {
     if (!this.ledger.free(requestId)) return false
-    this.#bookings.release(requestId)
+    this.#live.release(requestId)
     return true
   }
 
   /** Takes a selection apart. A query, whatever the policy. Errors: those of hashing. */
   explain(request: PromptRequest): SelectionExplanation {
-    this.#enter()
-    try {
-      return this.partition.selector.explain(this.#prepare(request, 'query'))
-    } finally {
-      this.#isSelecting = false
-    }
+    return this.#ask(request, (prepared) => this.partition.selector.explain(prepared))
   }
 
   /** The load of every rank with this request. A query. Errors: those of hashing. */
   potentialLoads(request: PromptRequest): PotentialLoad[] {
-    this.#enter()
-    try {
-      const { tracksPrefillTokens = true } = this.#prepare(request, 'query')
+    return this.#ask(request, ({ tracksPrefillTokens = true }) => {
       const { rowOfSlot, columns } = this.partition.table
       const { estimateTokens } = columns.views.cache!
       const { tracked, trackedCount, promptTokens } = this.#hashes
@@ -283,15 +293,24 @@ export class PartitionRouter {
         // NaN where the cache state is unknown.
         cachedTokens: (slot) => estimateTokens[rowOfSlot[slot]!]! || 0,
       })
-    } finally {
-      this.#isSelecting = false
-    }
+    })
+  }
+
+  /** What every rank holds of a prompt, in canonical order. A query. Errors: those of hashing. */
+  overlaps(request: PromptRequest): RankOverlap[] {
+    const { table } = this.partition
+    return this.#ask(request, () => rankOverlaps(table, 0, table.count))
+  }
+
+  /** The same of one worker and the request of the last call, while no worker joins or leaves; empty when it is unknown. */
+  lastOverlapsOf(workerId: bigint): RankOverlap[] {
+    return overlapsOfWorker(this.partition.table, workerId)
   }
 
   /** What is due: expired bookings and blocks, memory of ranks that left. To be called every now and then; bounded work. */
   tick(): void {
     this.ledger.sweep()
-    this.#bookings.releaseGone()
+    this.#live.releaseGone()
     this.prefix.expire(this.#nowMs(), sweptAtOnce)
     for (const index of this.#indexes) index.sweep(sweptAtOnce)
   }
@@ -320,6 +339,16 @@ export class PartitionRouter {
     this.#isSelecting = true
   }
 
+  /** A query that may allocate. */
+  #ask<T>(request: PromptRequest, answer: (prepared: SelectionRequest) => T): T {
+    this.#enter()
+    try {
+      return answer(this.#prepare(request, 'query'))
+    } finally {
+      this.#isSelecting = false
+    }
+  }
+
   /** State of the ranks as one more request finds it, in the columns; and the request as the selector takes it. */
   #prepare(request: PromptRequest, mode: SelectionRequest['mode']): SelectionRequest {
     // First: whoever fails from here on takes the draws of this request back, and not those of the one before.
@@ -340,26 +369,6 @@ export class PartitionRouter {
     prepared.tracksPrefillTokens = request.tracksPrefillTokens ?? this.#config.tracksPrefillTokens
     takeCallerFields(prepared, request)
     return prepared
-  }
-
-  #book(request: ReservedRequest, { tracksPrefillTokens }: SelectionRequest, result: SelectionResult): void {
-    const { promptTokens, tracked, trackedCount } = this.#hashes
-    const { slot, cachedTokens, reservesOccupancy } = result
-    const prefillTokens = effectivePrefillTokens(promptTokens, cachedTokens, tracksPrefillTokens)
-    this.ledger.add({
-      requestId: request.requestId,
-      slot,
-      hashes: tracked,
-      hashCount: trackedCount,
-      prefillTokens,
-      tracksPrefillTokens,
-      prefillDurationMs: this.#config.prefillMs?.(prefillTokens, Math.min(cachedTokens, promptTokens)),
-      expectedOutputTokens: request.expectedOutputTokens,
-      lora: request.loraName || undefined,
-      isRelayed: request.isRelayed,
-      reservesOccupancy,
-    })
-    this.#bookings.add(request.requestId, slot, promptTokens)
   }
 
   /** Slot of a rank whose engine tells what it holds. */

@@ -23,8 +23,14 @@ export interface HashedPrompt {
   readonly loraName?: string | null | undefined
 }
 
+/** What a request may say of the books. */
+interface BookKeeping {
+  /** Whether the books share blocks of this prompt with equal ones of others. Default: `RouterCoreConfig.assumesKvReuse`. */
+  readonly assumesKvReuse?: boolean | undefined
+}
+
 /** One request to route: its prompt, and whom it may go to. */
-export type PromptRequest = (TokenPrompt | HashedPrompt) & Omit<SelectionRequest, Computed>
+export type PromptRequest = (TokenPrompt | HashedPrompt) & Omit<SelectionRequest, Computed> & BookKeeping
 
 /** A request that is booked with its selection. */
 export type ReservedRequest = PromptRequest & {
@@ -36,6 +42,24 @@ export type ReservedRequest = PromptRequest & {
    * False = the caller tells of the dispatch itself, by `noteDispatched`, and nothing is believed to be cached until then. Default true:
    * a booking counts as dispatched.
    */
+  readonly isDispatched?: boolean | undefined
+}
+
+/** A request whose rank the caller chose: it is booked as it says, whatever the policy. Borrowed for the call. */
+export interface RankBooking extends BookKeeping {
+  readonly requestId: string
+  readonly workerId: bigint
+  readonly dpRank: number
+  /** Blocks of the prompt; with an empty `local` only the books know them, and nothing is believed to be cached. */
+  readonly blocks: PromptBlocks
+  /** Tokens, integer >= 0. */
+  readonly promptTokens: number
+  /** Tokens that the rank has to prefill; 0 = none are tracked. */
+  readonly prefillTokens: number
+  readonly expectedOutputTokens?: number | undefined
+  readonly loraName?: string | null | undefined
+  readonly isRelayed?: boolean | undefined
+  /** As in `ReservedRequest`. */
   readonly isDispatched?: boolean | undefined
 }
 
@@ -57,4 +81,5 @@ export function takeCallerFields(prepared: MutableRequest, request: PromptReques
   prepared.strictPriority = request.strictPriority
   prepared.routerTemperatureOverride = request.routerTemperatureOverride
   prepared.requiredCacheHits = request.requiredCacheHits
+  prepared.parameterOverrides = request.parameterOverrides
 }

@@ -6,7 +6,7 @@ import {
   TrackingHashes,
 } from '@router/kv-index'
 import type { PrefixHashes, WyRand } from '@router/sdk'
-import { bad, checkCount } from '../load/booking-checks.js'
+import { checkCount } from '../load/booking-checks.js'
 import { checkBlocks } from './checks.js'
 import type { PromptRequest } from './prompt-request.js'
 import type { ResolvedConfig } from './router-config.js'
@@ -41,7 +41,8 @@ export class RequestHashes {
   readonly #hasher: BlockHasher
   readonly #own = new BlockHashes()
   readonly #split = new SplitHashes()
-  readonly #unshared: TrackingHashes | undefined
+  readonly #unshared = new TrackingHashes()
+  readonly #assumesKvReuse: boolean
   readonly #random: WyRand
   readonly #tracksBlocks: boolean
   readonly #options: {
@@ -57,7 +58,7 @@ export class RequestHashes {
     this.#hasher = hasher
     this.#random = random
     this.#tracksBlocks = tracksBlocks
-    this.#unshared = config.assumesKvReuse ? undefined : new TrackingHashes()
+    this.#assumesKvReuse = config.assumesKvReuse
     this.#options = {
       blockSize,
       loraName: undefined,
@@ -87,13 +88,6 @@ export class RequestHashes {
     if (request.tokens === undefined) {
       checkBlocks(request.blocks)
       checkCount('promptTokens', request.promptTokens)
-      const complete = Math.floor(request.promptTokens / this.#options.blockSize)
-      if (request.blocks.count > complete)
-        throw bad(
-          'blocks.count',
-          request.blocks.count,
-          `at most ${complete}, the complete blocks of the prompt`,
-        )
       this.blocks = request.blocks
       this.promptTokens = request.promptTokens
     } else {
@@ -107,7 +101,7 @@ export class RequestHashes {
       this.promptTokens = request.tokens.length
     }
     const { count } = this.blocks
-    this.tracked = this.#tracksBlocks ? this.#trackedWords(count) : undefined
+    this.tracked = this.trackedWords(this.blocks, request.assumesKvReuse)
     if (this.tracked !== undefined) this.#split.set(this.tracked, count)
     if (isQuery) this.takeBack()
   }
@@ -117,8 +111,13 @@ export class RequestHashes {
     this.#random.rewind()
   }
 
-  #trackedWords(count: number): HashWords {
-    if (this.#unshared === undefined) return this.blocks.sequence
+  /** Hashes that the books know blocks by, until the next call; drawn anew where no block is shared. `undefined` = none are tracked. */
+  trackedWords(
+    { sequence, count }: PromptBlocks,
+    assumesKvReuse = this.#assumesKvReuse,
+  ): HashWords | undefined {
+    if (!this.#tracksBlocks) return undefined
+    if (assumesKvReuse) return sequence
     this.#unshared.setUnshared(count, this.#random)
     return this.#unshared.words
   }
