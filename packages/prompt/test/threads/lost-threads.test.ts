@@ -36,11 +36,17 @@ describe('a thread that is lost', () => {
   it('has no conversation any more: they go where something is loaded', async () => {
     const standIn = await StandIn.loaded({ threads: 2 })
     const start = 'a'.repeat(600)
+    const [first, second] = [standIn.gate(), standIn.gate()]
     const [lost] = placeOf(await standIn.run('echo', start))
-    // The orders differ in a prompt's first line only; this one starts another conversation with the same thread.
+    const held = [first, second].map(({ file }) => standIn.run(`hold ${file}`))
+    first.release()
+    expect(placeOf(await held[0]!)[0]).toBe(lost)
+    // The other one works.
     await standIn.run('exit')
-    const [later] = placeOf(await standIn.run('echo', start))
-    expect(later).not.toBe(lost)
+    second.release()
+    const [kept] = placeOf(await held[1]!)
+    expect(placeOf(await standIn.run('echo', start))[0]).toBe(kept)
+    expect(placeOf(await standIn.run('echo'))[0]).toBe(kept)
   })
 
   it('whose module cannot be started: every prompt is told, none waits', async () => {
@@ -130,6 +136,7 @@ describe('a folder that cannot be loaded', () => {
     const standIn = new StandIn({ threads: 2 })
     const nowhere = temporaryFolder()
     await expect(standIn.threads.load(nowhere)).rejects.toMatchObject({ code: 'PROMPT_TOKENIZER_MISSING' })
+    expect([standIn.threads.counters.loadsFailed, standIn.warnings.length]).toEqual([2, 1])
     standIn.write('deadly')
     await expect(standIn.threads.load(standIn.folder)).rejects.toMatchObject({
       code: 'PROMPT_TOKENIZER_INVALID',

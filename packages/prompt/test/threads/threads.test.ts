@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { StandIn, jobOf, placeOf } from '../support/stand-in.js'
 
@@ -70,6 +71,8 @@ describe('the budget', () => {
   it('counts an answer that came while the event loop was blocked', async () => {
     const standIn = await StandIn.loaded({ budgetMs: 200 })
     const { file } = standIn.gate()
+    // At the end of a turn: timers come next, before what threads have sent.
+    await nextTurn()
     const answer = standIn.run(`mark ${file}`)
     const end = performance.now() + 300
     while (performance.now() < end || !existsSync(file));
