@@ -1,4 +1,4 @@
-import type { EngineParameters, TimingModel } from '@router/engine-sim'
+import { type EngineParameters, EngineSimError, type TimingModel, engineSettings } from '@router/engine-sim'
 import { MockEngineError } from '../errors.js'
 import { hashForms } from '../events/batch-encoding.js'
 import type { EventOptions } from '../events/rank-publisher.js'
@@ -46,7 +46,7 @@ export function servedEngineSettings(options: ServedEngineOptions) {
   if (hashes !== undefined && !hashForms.includes(hashes))
     refuse('events.hashes', hashes, hashForms.join(', '))
   if (!Number.isSafeInteger(lossSeed)) refuse('events.lossSeed', lossSeed, 'a whole number')
-  return {
+  const settings = {
     model: options.model,
     flavour,
     ranks: whole('ranks', options.ranks ?? 1, 1, 1024),
@@ -64,13 +64,20 @@ export function servedEngineSettings(options: ServedEngineOptions) {
     timing: options.timing ?? ({ type: 'polynomial' } as const),
     events: options.events,
   }
+  try {
+    engineSettings(rankParameters(settings))
+  } catch (error) {
+    if (!EngineSimError.isInstance(error)) throw error
+    throw new MockEngineError('MOCK_ENGINE_OPTION_INVALID', error.message, { cause: error })
+  }
+  return settings
 }
 
 /** `servedEngineSettings` of some options. */
 export type ServedEngineSettings = ReturnType<typeof servedEngineSettings>
 
 /** The same for the engine of a rank. Its passes are unscaled: the clock runs faster instead. */
-export function rankParameters(settings: ServedEngineSettings): EngineParameters {
+export function rankParameters(settings: Omit<ServedEngineSettings, 'model' | 'events'>): EngineParameters {
   return {
     block_size: settings.blockSize,
     num_gpu_blocks: settings.blocksPerRank,

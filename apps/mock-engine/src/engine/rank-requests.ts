@@ -37,7 +37,7 @@ export function tell<Arguments extends unknown[]>(
   try {
     callback?.(...values)
   } catch (error) {
-    process.nextTick(() => {
+    setImmediate(() => {
       throw error
     })
   }

@@ -14,7 +14,7 @@ afterEach(async () => {
 })
 
 /** A model that no test of the engine asks for anything. */
-const noModel: ServedModel = {
+export const noModel: ServedModel = {
   encode: () => new Uint32Array(),
   decode: () => '',
   render: () => '',
