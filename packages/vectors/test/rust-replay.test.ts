@@ -197,7 +197,7 @@ describe('what the carried lines of one worker leave out', () => {
     const turn = { input_length: 16, hash_ids: [1, 2, 3, 3], timestamp: 500 }
     const first = row({ timestamp: 0, output_length: 9 })
     const given = { ...first, output_token_ids: Array.from({ length: 9 }, () => 3) }
-    expect(overlaps([given, row(turn)])).toEqual([0, 4])
+    expect(overlaps([given, row(turn), { ...given, timestamp: 900 }])).toEqual([0, 4, 2])
     expect(overlaps([first, row(turn)])).toEqual([0, 2])
     const hits = replay(line([given, row(turn)], kv({})), kernel).rows.map(
       ({ admissions }) => admissions[0]![2],
@@ -281,6 +281,36 @@ describe('what the carried lines of one worker leave out', () => {
       )
     const [first, , third] = run({})
     expect(third).toBe(first)
+  })
+
+  test('passes that end together are told in the order in which they began', () => {
+    const long = { input_length: 20, output_length: 9 }
+    const rows = [
+      row({ timestamp: 0, output_length: 2 }),
+      row({ timestamp: 0, input_length: 4, hash_ids: [11], output_length: 9 }),
+      // 10 to 23 on the second worker: its prompt, and the output of the one before.
+      row({ timestamp: 5, ...long, hash_ids: [21, 22, 23, 24, 25] }),
+      // 13 to 23 on the first.
+      row({ timestamp: 11, ...long, hash_ids: [31, 32, 33, 34, 35] }),
+      row({ timestamp: 14, hash_ids: [41, 42] }),
+    ]
+    const engine = {
+      block_size: 4,
+      max_num_batched_tokens: 64,
+      timing_model: { type: 'fixed', prefill_ms: 10, decode_ms: 3 },
+    }
+    const { rows: runs } = replay(
+      line(rows, { workers: 2, engine, ...kv({ router_queue_threshold: 0.25 }) }),
+      kernel,
+    )
+    expect(runs.map(({ worker, tokenMs }) => [worker, tokenMs[0]])).toEqual([
+      [0, 10],
+      [1, 10],
+      [1, 23],
+      [0, 23],
+      [1, expect.any(Number)],
+    ])
+    expect(runs[4]).toMatchObject({ queuedAtMs: 14, releasedAtMs: 23 })
   })
 
   test('a pass that takes no time is over before the arrivals that it releases, and the lowest worker is asked again', () => {

@@ -134,7 +134,8 @@ class KvRouter implements ReplayRouter {
     })
     request.bestOverlapBlocks = Math.max(...overlaps)
     const waiting = this.#waiting(request, overlaps)
-    if (this.#queue.length === 0 && !this.#isBusy()) this.#admit(waiting)
+    // Whoever waits already does so because all are busy.
+    if (!this.#isBusy()) this.#admit(waiting)
     else {
       request.queuedAtMs = this.#host.nowMs()
       const later = this.#queue.findIndex((other) => isBefore(waiting, other))
