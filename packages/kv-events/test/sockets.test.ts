@@ -294,3 +294,19 @@ it('a socket that is closed stays quiet, and its address is free', async () => {
   await pause(50)
   expect(one.log).toEqual([])
 })
+
+it('a rank that moves has its new socket at once, at an address of its own', async () => {
+  const [old, next] = [opened(new TestEngine()), opened(new TestEngine())]
+  const [from, to] = [(await old.start()).events, (await next.start()).events]
+  const one = new SocketWorker()
+  const socket = one.open({ endpoint: from, socketRank: 1, endpointOffset: 0 })
+  await until('subscribed', () => old.subscriptions === 1)
+  const ended = socket.close()
+  const other = one.open({ endpoint: to, socketRank: 1, endpointOffset: 0 })
+  await ended
+  expect(one.worker.reports).toMatchObject([{ socketRank: 1 }])
+  await until('subscribed', () => next.subscriptions === 1)
+  await next.publish(0, numbered(0))
+  await until('applied', () => one.index.sizeOf(1) === 1)
+  await other.close()
+})

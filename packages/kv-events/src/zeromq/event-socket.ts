@@ -20,8 +20,10 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /** Where the events of one rank come from. */
 export interface EventSocketOptions {
-  /** Rank of the socket; ports and names are offset by it, see `endpointOfRank`. */
+  /** Rank of the socket. */
   readonly socketRank: number
+  /** By how much ports and names are offset, see `endpointOfRank`. Default `socketRank`; 0 = the endpoints are the rank's own. */
+  readonly endpointOffset?: number | undefined
   /** Base endpoint of the engine's publisher. */
   readonly endpoint: string
   /** Base endpoint of the engine's replay socket; absent = it has none. */
@@ -59,13 +61,20 @@ export class EventSocket {
 
   /** Connects at once. Errors: `KV_INDEX_ENDPOINT_INVALID`, `KV_INDEX_SOCKET_DUPLICATE`. */
   constructor(worker: WorkerEvents, options: EventSocketOptions) {
-    const { socketRank, replayEndpoint, start, bind = false, topic = '' } = options
+    const {
+      socketRank,
+      endpointOffset = socketRank,
+      replayEndpoint,
+      start,
+      bind = false,
+      topic = '',
+    } = options
     this.#worker = worker
     this.#rank = socketRank
     this.#nowMs = options.nowMs ?? (() => performance.now())
-    this.#endpoint = endpointOfRank(options.endpoint, socketRank)
+    this.#endpoint = endpointOfRank(options.endpoint, endpointOffset)
     this.#replayEndpoint =
-      replayEndpoint === undefined ? undefined : endpointOfRank(replayEndpoint, socketRank)
+      replayEndpoint === undefined ? undefined : endpointOfRank(replayEndpoint, endpointOffset)
     this.#feed = worker.addSocket({
       socketRank,
       hasReplay: replayEndpoint !== undefined,
@@ -89,15 +98,18 @@ export class EventSocket {
     this.#schedule()
   }
 
-  /** Stops reading, closes the sockets and takes the rank's socket from the worker; what the index holds stays. */
+  /**
+   * Stops reading, closes the sockets and takes the rank's socket from the worker, which may have another one at once; what the index
+   * holds stays. Resolves when everything is closed.
+   */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#timer)
     this.#live.close()
     if (this.#replay !== undefined) this.#closeReplay(this.#replay.id)
-    await Promise.all([...this.#loops, this.#replayLoop, this.#working])
     this.#worker.removeSocket(this.#rank)
+    await Promise.all([...this.#loops, this.#replayLoop, this.#working])
   }
 
   #connect(): void {
