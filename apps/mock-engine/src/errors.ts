@@ -4,6 +4,7 @@ export const mockEngineErrorCodes = [
   'MOCK_ENGINE_ENDPOINT_INVALID',
   'MOCK_ENGINE_MODEL_INVALID',
   'MOCK_ENGINE_CONVERSATION_INVALID',
+  'MOCK_ENGINE_LISTEN_FAILED',
 ] as const
 
 /** One of `mockEngineErrorCodes`. */

@@ -1,0 +1,8 @@
+export { type MockEngineErrorCode, MockEngineError, mockEngineErrorCodes } from './errors.js'
+export { type Fault, faultKinds } from './http/fault-schema.js'
+export type { FaultReport } from './http/faults.js'
+export { type MockEngine, startMockEngine } from './http/mock-engine.js'
+export type { RecordedRequest } from './http/request-log.js'
+export type { MockEngineStats, Phase } from './http/stats.js'
+export { modelFolderPath } from './model/built-in-model.js'
+export type { MockEngineOptions } from './options.js'
