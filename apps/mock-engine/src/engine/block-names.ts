@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { GenerationRequest } from './serving.js'
 
 /** Bytes of a block's name. */
-export const digestBytes = 32
+const digestBytes = 32
 
 /** The blocks that a request fills, by name: a name stands for the tokens of a block, all before them, and who may share them. */
 export interface BlockNames {

@@ -8,6 +8,11 @@ const words = /'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(
 const utf8 = new TextEncoder()
 const fromUtf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
+/** Words whose tokens are remembered; when there are more, all are forgotten. */
+export const rememberedWords = 16_384
+/** Longer words are rare, and not remembered. */
+const longestRemembered = 32
+
 /** A byte-level BPE as GPT-2 has it: every text has tokens, and every token stands for bytes. */
 export class ByteTokenizer {
   readonly vocabularySize: number
@@ -19,6 +24,7 @@ export class ByteTokenizer {
   readonly #merges = new Map<number, { readonly rank: number; readonly token: number }>()
   readonly #specialTokens: ReadonlyMap<string, number>
   readonly #special: RegExp
+  readonly #remembered = new Map<string, readonly number[]>()
 
   constructor({ added_tokens: added, model }: ByteTokenizerFile) {
     const byteOf = bytesOfCharacters()
@@ -43,7 +49,9 @@ export class ByteTokenizer {
     for (const part of text.split(this.#special)) {
       const special = this.#specialTokens.get(part)
       if (special !== undefined) tokens.push(special)
-      else for (const [word] of part.matchAll(words)) this.#encodeWord(word, tokens)
+      else
+        for (const [word] of part.matchAll(words))
+          for (const token of this.#tokensOf(word)) tokens.push(token)
     }
     return Uint32Array.from(tokens)
   }
@@ -54,8 +62,23 @@ export class ByteTokenizer {
     return fromUtf8.decode(Buffer.concat(parts))
   }
 
+  /** Words that are remembered now, at most `rememberedWords`. */
+  get rememberedCount(): number {
+    return this.#remembered.size
+  }
+
+  #tokensOf(word: string): readonly number[] {
+    const remembered = this.#remembered.get(word)
+    if (remembered !== undefined) return remembered
+    const tokens = this.#merged(word)
+    if (word.length > longestRemembered) return tokens
+    if (this.#remembered.size === rememberedWords) this.#remembered.clear()
+    this.#remembered.set(word, tokens)
+    return tokens
+  }
+
   /** Merges, again and again, every pair of the lowest rank from the left. */
-  #encodeWord(word: string, tokens: number[]): void {
+  #merged(word: string): readonly number[] {
     let parts: number[] = Array.from(utf8.encode(word), (byte) => this.#byteTokens[byte]!)
     for (;;) {
       let best: { readonly rank: number; readonly token: number } | undefined
@@ -67,7 +90,7 @@ export class ByteTokenizer {
         best = merge
         bestPair = pair
       }
-      if (best === undefined) break
+      if (best === undefined) return parts
       const merged: number[] = []
       for (let index = 0; index < parts.length; index++) {
         const isPair = index + 1 < parts.length && this.#pair(parts[index]!, parts[index + 1]!) === bestPair
@@ -76,7 +99,6 @@ export class ByteTokenizer {
       }
       parts = merged
     }
-    for (const part of parts) tokens.push(part)
   }
 
   #pair(left: number, right: number): number {

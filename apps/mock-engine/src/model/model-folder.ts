@@ -4,7 +4,7 @@ import { Template } from '@huggingface/jinja'
 import { Tokenizer } from '@huggingface/tokenizers'
 import type { Conversation, ServedModel } from '../engine/serving.js'
 import { MockEngineError } from '../errors.js'
-import { refuse, templateMessages } from './messages.js'
+import { type TemplateMessage, refuse, templateMessages } from './messages.js'
 import { checkContinuation } from './render.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -29,7 +29,7 @@ export async function loadModelFolder(folder: string): Promise<ServedModel> {
   const specialTokens = specialTokensOf(configuration)
 
   const renderWith = (
-    messages: Conversation['messages'],
+    messages: readonly TemplateMessage[],
     { tools, documents, ...conversation }: Conversation,
   ) => {
     if (template === undefined)
@@ -66,11 +66,11 @@ export async function loadModelFolder(folder: string): Promise<ServedModel> {
         imageToken === undefined ? undefined : imageText,
       )
       checkContinuation(messages, conversation)
-      if (!conversation.continueFinalMessage) return renderWith(messages as never, conversation)
+      if (!conversation.continueFinalMessage) return renderWith(messages, conversation)
       // As transformers does: a mark behind the final message tells where it ends, whatever the template puts around it.
       const last = messages.at(-1)!
       const marked = [...messages.slice(0, -1), { ...last, content: last.content + continuationMark }]
-      const text = renderWith(marked as never, conversation)
+      const text = renderWith(marked, conversation)
       const at = text.lastIndexOf(continuationMark.trim())
       if (at < 0)
         return refuse('continue_final_message', true, 'false: the chat template leaves out the final message')

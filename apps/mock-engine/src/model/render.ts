@@ -34,8 +34,7 @@ export function renderBuiltIn(conversation: Conversation): string {
   )
 }
 
-/** Tool calls as the built-in model writes them: an answer of just this text comes back the same in the next turn's prompt. */
-export function toolCallsText(calls: readonly TemplateToolCall[]): string {
+function toolCallsText(calls: readonly TemplateToolCall[]): string {
   return calls
     .map(({ function: { name, arguments: given } }) => {
       return `<tool_call>\n{"name": ${pythonJson(name)}, "arguments": ${pythonJson(given)}}\n</tool_call>`

