@@ -21,8 +21,8 @@ export class VllmScheduler {
   #running = new Int32Array(64)
   /** Running requests that ask for no output. */
   #outputlessCount = 0
-  /** Running requests that were cancelled in this pass. */
-  #leavingCount = 0
+  /** Whether running requests were cancelled in this pass. */
+  #hasLeaving = false
   #budget = 0
   #didAnything = false
   /** Whether this pass is more than one token each for requests that decode, so that what it costs has to be summed up at its end. */
@@ -55,7 +55,7 @@ export class VllmScheduler {
     const { stage } = this.#requests
     if (stage[request] === stages.running && isPassRunning) {
       stage[request] = stages.leaving
-      this.#leavingCount++
+      this.#hasLeaving = true
       return true
     }
     if (stage[request] === stages.waiting) this.#waiting.remove(request)
@@ -82,7 +82,8 @@ export class VllmScheduler {
   produce(): void {
     const { computedTokens, knownTokens, promptTokens, stopTokens, stage } = this.#requests
     const log = this.#log
-    const hasLeaving = this.#leavingCount > 0
+    const hasLeaving = this.#hasLeaving
+    this.#hasLeaving = false
     const running = this.#running
     if (this.#isMixed) this.#settleScheduled()
     this.#ends.endCancelled()
@@ -204,7 +205,6 @@ export class VllmScheduler {
   }
 
   #leave(request: number): void {
-    this.#leavingCount--
     if (this.#requests.maxOutputTokens[request] === 0) this.#outputlessCount--
     this.#blocks.release(request)
     this.#ends.end(request, 'cancelled')

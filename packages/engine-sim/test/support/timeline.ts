@@ -39,7 +39,7 @@ export class Recorder implements PassSink {
 /** What happens while a pass runs, and after it. */
 export interface Hooks {
   readonly inPass?: (engine: VllmEngine, numberOf: (letter: string) => number) => void
-  readonly atPassEnd?: (engine: VllmEngine) => void
+  readonly atPassEnd?: (engine: VllmEngine, events: readonly string[]) => void
 }
 
 /** Plays requests, sorted by arrival, on one engine. Throws when it does not come to an end. */
@@ -66,8 +66,8 @@ export function play(
     inPass?.(engine, (letter) => [...recorder.letters].findLast(([, name]) => name === letter)![0])
     engine.finishPass(recorder)
     told.push({ endMs: nowMs, events: recorder.events })
+    atPassEnd?.(engine, recorder.events)
     recorder.events = []
-    atPassEnd?.(engine)
   }
   throw new Error('the engine does not come to an end')
 }
