@@ -91,7 +91,6 @@ export class TokenizerThread<Work extends ThreadWork> {
       workerData: settings,
       resourceLimits: { maxOldGenerationSizeMb: threadMemoryMb },
     })
-    worker.unref()
     let failure = 'the thread ended by itself'
     worker.on('error', (error) => (failure = textOf(error)))
     worker.on('exit', () => {
@@ -102,6 +101,8 @@ export class TokenizerThread<Work extends ThreadWork> {
     worker.on('message', (answer: ThreadAnswer) => {
       if (this.#worker === worker && answer.id === this.#id) this.#finish(answer)
     })
+    // A listener for messages would undo it.
+    worker.unref()
     return worker
   }
 
