@@ -21,6 +21,7 @@ export async function answerResponses(host: ServerHost, exchange: Exchange, give
   const { record } = run
   if (body.store !== false) host.responses.add(record)
   if (record.isBackground) {
+    const queued = record.response
     const task = { gone: record.task.signal, phase: undefined } satisfies Waiter
     const done = runResponse(host, task, run, (event) => {
       record.events.push(event)
@@ -28,7 +29,7 @@ export async function answerResponses(host: ServerHost, exchange: Exchange, give
     }).catch(() => {})
     void done.then(() => record.listeners.forEach((listener) => listener(undefined)))
     if (body.stream === true) streamRecord(exchange, record, -1)
-    else exchange.send(200, record.response)
+    else exchange.send(200, queued)
     return
   }
   if (body.stream === true) {
@@ -54,6 +55,8 @@ export function retrieveResponse(host: ServerHost, exchange: Exchange): void {
   }
   if (!record.isBackground)
     throw badRequest('Only a response in the background can be streamed later.', 'stream')
+  if (after !== undefined && !/^\d+$/u.test(after))
+    throw badRequest(`starting_after: got '${after}', accepted: the number of an event`, 'starting_after')
   streamRecord(exchange, record, after === undefined ? -1 : Number(after))
 }
 

@@ -1,6 +1,7 @@
 type Schema = Readonly<Record<string, unknown>>
 
-const deepest = 64
+const deepest = 256
+const mostSteps = 100_000
 
 const formats: Readonly<Record<string, string>> = {
   date: '2024-01-01',
@@ -19,18 +20,30 @@ const formats: Readonly<Record<string, string>> = {
 export class SchemaInstanceError extends Error {}
 
 /**
- * A small value that a JSON schema accepts: required properties only, the fewest items, the first of several choices.
- * Throws `SchemaInstanceError` for what it cannot fulfil: `pattern`, `not`, references out of the schema, schemas that never end.
+ * A small value that a JSON schema accepts: required properties only, the fewest items, the first of several choices that is possible.
+ * Throws `SchemaInstanceError` for what it cannot fulfil: `pattern`, `not`, references out of the schema, schemas that never end or are huge.
  */
 export function schemaInstance(schema: unknown): unknown {
-  return instanceOf(schema, schema, 0)
+  return instanceOf(schema, { root: schema, steps: { left: mostSteps }, depth: 0, open: ['#'] })
 }
 
-function instanceOf(schema: unknown, root: unknown, depth: number): unknown {
+/** Where in a schema we are. */
+interface Place {
+  readonly root: unknown
+  /** Bounds the work, which references can multiply. */
+  readonly steps: { left: number }
+  readonly depth: number
+  /** References that are being followed: a small value needs none inside itself. */
+  readonly open: readonly string[]
+}
+
+function instanceOf(schema: unknown, from: Place): unknown {
   if (schema === true) return null
   if (schema === false) throw new SchemaInstanceError('a schema that is false accepts nothing')
   if (!isSchema(schema)) throw new SchemaInstanceError('a schema has to be an object or a boolean')
-  if (depth > deepest) throw new SchemaInstanceError(`the schema is nested deeper than ${deepest}`)
+  if (from.depth > deepest) throw new SchemaInstanceError(`the schema is nested deeper than ${deepest}`)
+  if (--from.steps.left < 0) throw new SchemaInstanceError(`the schema has more than ${mostSteps} parts`)
+  const place = { ...from, depth: from.depth + 1 }
   if ('const' in schema) return schema['const']
   if (Array.isArray(schema['enum'])) {
     if (schema['enum'].length === 0) throw new SchemaInstanceError('an empty enum accepts nothing')
@@ -39,27 +52,36 @@ function instanceOf(schema: unknown, root: unknown, depth: number): unknown {
   for (const key of ['pattern', 'not'])
     if (key in schema) throw new SchemaInstanceError(`'${key}' is not simulated`)
   if (typeof schema['$ref'] === 'string') {
-    const { $ref, ...beside } = schema
-    return instanceOf(merged([referenced($ref as string, root), beside]), root, depth + 1)
+    const [target, inside] = followed(schema, place)
+    return instanceOf(target, inside)
   }
   if (Array.isArray(schema['allOf'])) {
     const { allOf, ...beside } = schema
-    const parts = (allOf as unknown[]).map((part) => resolved(part, root, depth))
-    return instanceOf(merged([beside, ...parts]), root, depth + 1)
+    let inside: Place = place
+    const parts = (allOf as unknown[]).map((part) => {
+      const [target, after] = followed(part, inside)
+      inside = after
+      return target
+    })
+    return instanceOf(merged([beside, ...parts]), inside)
   }
   for (const key of ['anyOf', 'oneOf']) {
     const choices = schema[key]
-    if (Array.isArray(choices)) return firstPossible(choices, { ...schema, [key]: undefined }, root, depth)
+    if (Array.isArray(choices)) return firstPossible(choices, without(schema, key), place)
   }
-  return ofType(typeOf(schema), schema, root, depth)
+  return ofType(typeOf(schema), schema, place)
 }
 
-function firstPossible(choices: readonly unknown[], beside: Schema, root: unknown, depth: number): unknown {
-  const besideKeys = Object.fromEntries(Object.entries(beside).filter(([, value]) => value !== undefined))
+function without(schema: Schema, key: string): Schema {
+  return Object.fromEntries(Object.entries(schema).filter(([name]) => name !== key))
+}
+
+function firstPossible(choices: readonly unknown[], beside: Schema, place: Place): unknown {
   let failure: unknown = new SchemaInstanceError('a choice among nothing accepts nothing')
   for (const choice of choices) {
     try {
-      return instanceOf(merged([besideKeys, resolved(choice, root, depth)]), root, depth + 1)
+      const [target, inside] = followed(choice, place)
+      return instanceOf(merged([beside, target]), inside)
     } catch (error) {
       if (!(error instanceof SchemaInstanceError)) throw error
       failure = error
@@ -68,20 +90,23 @@ function firstPossible(choices: readonly unknown[], beside: Schema, root: unknow
   throw failure
 }
 
-/** Follows references, so that what they name can be merged. */
-function resolved(schema: unknown, root: unknown, depth: number): unknown {
-  if (depth > deepest) throw new SchemaInstanceError(`the schema is nested deeper than ${deepest}`)
-  if (!isSchema(schema) || typeof schema['$ref'] !== 'string') return schema
-  const { $ref, ...beside } = schema
-  return merged([resolved(referenced($ref as string, root), root, depth + 1), beside])
+/** What a schema that is a reference stands for, merged with what it says beside it. */
+function followed(schema: unknown, place: Place): [schema: unknown, inside: Place] {
+  if (!isSchema(schema) || typeof schema['$ref'] !== 'string') return [schema, place]
+  const reference = schema['$ref']
+  if (place.open.includes(reference))
+    throw new SchemaInstanceError(`'${reference}' is needed inside itself without end`)
+  const inside = { ...place, open: [...place.open, reference] }
+  const [target, deeper] = followed(referenced(reference, place.root), inside)
+  return [merged([target, without(schema, '$ref')]), deeper]
 }
 
-function ofType(type: unknown, schema: Schema, root: unknown, depth: number): unknown {
+function ofType(type: unknown, schema: Schema, place: Place): unknown {
   switch (type) {
     case 'object':
-      return objectOf(schema, root, depth)
+      return objectOf(schema, place)
     case 'array':
-      return arrayOf(schema, root, depth)
+      return arrayOf(schema, place)
     case 'string':
       return stringOf(schema)
     case 'integer':
@@ -110,14 +135,14 @@ function typeOf(schema: Schema): unknown {
   return 'object'
 }
 
-function objectOf(schema: Schema, root: unknown, depth: number): object {
+function objectOf(schema: Schema, place: Place): object {
   const properties = isSchema(schema['properties']) ? schema['properties'] : {}
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
   const others = schema['additionalProperties']
   const result: Record<string, unknown> = {}
   const add = (name: string) => {
     const property = Object.hasOwn(properties, name) ? properties[name] : isSchema(others) ? others : true
-    const value = instanceOf(property, root, depth + 1)
+    const value = instanceOf(property, place)
     Object.defineProperty(result, name, { value, enumerable: true, writable: true, configurable: true })
   }
   required.forEach(add)
@@ -128,12 +153,12 @@ function objectOf(schema: Schema, root: unknown, depth: number): object {
   return result
 }
 
-function arrayOf(schema: Schema, root: unknown, depth: number): unknown[] {
+function arrayOf(schema: Schema, place: Place): unknown[] {
   const prefix = Array.isArray(schema['prefixItems']) ? schema['prefixItems'] : []
   const least = Math.max(Number(schema['minItems'] ?? 0), 'contains' in schema ? 1 : 0)
   if (least > 10_000) throw new SchemaInstanceError(`minItems ${least} is more than 10000`)
   return Array.from({ length: least }, (_, index) =>
-    instanceOf(prefix[index] ?? schema['contains'] ?? schema['items'] ?? true, root, depth + 1),
+    instanceOf(prefix[index] ?? schema['contains'] ?? schema['items'] ?? true, place),
   )
 }
 
