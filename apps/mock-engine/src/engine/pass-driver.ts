@@ -22,7 +22,6 @@ export class PassDriver {
   readonly #listener: PassListener
   /** End of the pass that runs; absent = none does. */
   #endMs: number | undefined
-  #lastEndMs = 0
   #isInTurn = false
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
@@ -76,12 +75,11 @@ export class PassDriver {
   /** Ends and starts passes until one ends after `nowMs`, there is no work, or others have waited long enough. */
   #runPasses(nowMs: number): void {
     // An idle engine starts now, a busy one where its last pass ended.
-    let startMs = Math.max(nowMs, this.#lastEndMs)
+    let startMs = nowMs
     for (let passes = 0; !this.#isClosed; passes++) {
       this.#endMs ??= this.#engine.startPass(startMs)?.endMs
       if (this.#endMs === undefined || this.#endMs > nowMs || passes === passesPerTurn) return
       startMs = this.#endMs
-      this.#lastEndMs = startMs
       this.#endMs = undefined
       this.#engine.finishPass(this.#listener)
       this.#listener.passEnded()

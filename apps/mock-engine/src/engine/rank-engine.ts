@@ -123,7 +123,7 @@ export class RankEngine implements PassListener {
     const live = this.#live.get(number)
     // As vLLM counts: a request once, however often it has to start anew.
     if (live === undefined || isReadmission) return
-    this.#counts.queried += live.request.promptTokens.length
+    if (this.#settings.cachesPrefixes) this.#counts.queried += live.request.promptTokens.length
     this.#counts.hit += hitTokens
     tell(live.request.onAdmitted, hitTokens)
   }

@@ -25,7 +25,8 @@ export async function loadModelFolder(folder: string): Promise<ServedModel> {
       : parsed(folder, 'the chat template', () => new Template(templateText))
   const imageText = contentOf(configuration['image_token'])
   const imageToken = imageText === undefined ? undefined : tokenizer.token_to_id(imageText)
-  const vocabularySize = tokenizer.get_vocab().size
+  const ids = [...tokenizer.get_vocab().values()]
+  const vocabularySize = ids.reduce((size, id) => Math.max(size, id + 1), 0)
   const specialTokens = specialTokensOf(configuration)
 
   const renderWith = (
@@ -57,7 +58,7 @@ export async function loadModelFolder(folder: string): Promise<ServedModel> {
     encode: (text, addSpecialTokens) =>
       Uint32Array.from(tokenizer.encode(text, { add_special_tokens: addSpecialTokens }).ids),
     decode: (tokens) => {
-      const known = Array.from(tokens).filter((token) => token < vocabularySize)
+      const known = Array.from(tokens).filter((token) => tokenizer.id_to_token(token) !== undefined)
       return known.length === 0 ? '' : tokenizer.decode(known, { clean_up_tokenization_spaces: false })
     },
     render: (conversation) => {

@@ -61,6 +61,13 @@ describe('a generation', () => {
   })
 })
 
+it('an engine without a prefix cache finds nothing, and counts no queries', async () => {
+  const engine = await served({ cachesPrefixes: false })
+  await run(engine, {})
+  expect((await run(engine, {})).cachedTokens).toBe(0)
+  expect(engine.facts()[0]).toMatchObject({ prefixCacheQueriedTokens: 0, promptTokens: 20 })
+})
+
 describe('a request that cannot be', () => {
   it.each<[string, Partial<GenerationRequest>, RegExp, number?]>([
     ['no prompt', { promptTokens: tokens(0) }, /no tokens/],

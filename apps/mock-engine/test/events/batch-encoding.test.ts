@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { namesOfBlocks } from '../../src/engine/block-names.js'
+import { extraKeysOfBlock, namesOfBlocks } from '../../src/engine/block-names.js'
 import { type EventForm, encodeBatch } from '../../src/events/batch-encoding.js'
 import type { CacheEvent, StoredBlocks } from '../../src/events/cache-event.js'
 
@@ -154,6 +154,12 @@ describe('names of blocks', () => {
     const [one, two] = [namesOfBlocks(tokens, 4, {}), namesOfBlocks(other, 4, {})]
     expect(hex(one.digest(1))).not.toBe(hex(two.digest(1)))
     expect(hex(namesOfBlocks(tokens.subarray(0, 8), 4, {}).digest(1))).toBe(hex(one.digest(1)))
+  })
+
+  it('hold a medium where it overlaps a block, and not beside', () => {
+    const media = [{ identifier: 'x', start: 4, end: 8 }]
+    const keys = [0, 4, 8].map((start) => extraKeysOfBlock({ media }, start, start + 4))
+    expect(keys).toEqual([[], [['x', 0]], []])
   })
 
   it('know a salt by the form that routers give it', () => {

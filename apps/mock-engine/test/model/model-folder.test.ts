@@ -54,6 +54,17 @@ describe('a folder that cannot be used', () => {
   })
 })
 
+it('numbers that no token has are nothing', async () => {
+  const path = join(folder, 'tokenizer.json')
+  const tokenizer = JSON.parse(readFileSync(path, 'utf8'))
+  tokenizer.added_tokens.push({ ...tokenizer.added_tokens[0], id: 5000, content: '<far>' })
+  writeFileSync(path, JSON.stringify(tokenizer))
+  const model = await loadModelFolder(folder)
+  expect(model.vocabularySize).toBe(5001)
+  expect(model.decode(Uint32Array.of(4999, 5000, 5001))).toBe('<far>')
+  expect([...model.encode('<far>', false)]).toEqual([5000])
+})
+
 describe('a chat template', () => {
   const render = async (
     template: unknown,
