@@ -97,11 +97,10 @@ export class PromptTokenizer {
    */
   read(endpoint: PromptEndpoint, body: Uint8Array): TokenizedPrompt {
     const object = parseBody(body)
-    if (endpoint === 'chat' || (endpoint === 'selection' && object['messages'] !== undefined))
-      return this.#readChat(object, object['messages'], object['tools'])
+    if (endpoint === 'chat') return this.#readChat(object, object['messages'], object['tools'])
     if (endpoint === 'responses')
       return this.#readChat(object, responsesMessages(object), responsesTools(object['tools']))
-    if (endpoint === 'completions' || endpoint === 'selection') return this.#readPrompts(object)
+    if (endpoint === 'completions') return this.#readPrompts(object)
     return this.#count(endpoint, object)
   }
 
@@ -206,15 +205,23 @@ export class PromptTokenizer {
 }
 
 function parseBody(body: Uint8Array): JsonObject {
-  const text = decode(body)
-  let value = parseWith(JSON.parse, text)
-  if (!isObject(value)) throw invalidField('body', value, 'an object')
-  const { tools, documents, chat_template_kwargs: others, messages } = value
-  const calls = listOf(messages).flatMap((message) =>
-    isObject(message) ? listOf(message['tool_calls']) : [],
-  )
-  if (mayBeInexact([tools, documents, others, calls])) value = parseWith(parseExactJson, text)
-  return value as JsonObject
+  let value: unknown
+  try {
+    const text = decode(body)
+    value = JSON.parse(text)
+    if (isObject(value) && losesExactness(value)) value = parseExactJson(text)
+  } catch (cause) {
+    const message = `body: it is no JSON, or nested too deeply (${cause instanceof Error ? cause.message : String(cause)})`
+    throw new PromptError('PROMPT_BODY_INVALID', message, { cause })
+  }
+  if (isObject(value)) return value
+  throw invalidField('body', value, 'an object')
+}
+
+/** Whether what templates print as JSON may have lost something in `JSON.parse`. */
+function losesExactness({ tools, documents, chat_template_kwargs: others, messages }: JsonObject): boolean {
+  const calls = listOf(messages).map((message) => (isObject(message) ? message['tool_calls'] : undefined))
+  return mayBeInexact([tools, documents, others, calls])
 }
 
 /** Bytes that are not UTF-8 become U+FFFD. */
@@ -222,15 +229,6 @@ function decode(body: Uint8Array): string {
   // Several times as fast where it is allowed.
   if (isAscii(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
   return new TextDecoder().decode(body)
-}
-
-function parseWith(parse: (text: string) => unknown, text: string): unknown {
-  try {
-    return parse(text)
-  } catch (cause) {
-    const message = `body: it is no JSON (${cause instanceof Error ? cause.message : String(cause)})`
-    throw new PromptError('PROMPT_BODY_INVALID', message, { cause })
-  }
 }
 
 /** The last tokens of the text; what was put before and after it stays and counts, as where the engine's tokenizer truncates. */

@@ -149,7 +149,15 @@ export function strftime(date: Date, format: string): string {
     b: month.slice(0, 3),
     A: day,
     a: day.slice(0, 3),
+    j: String(dayOfYear(date)).padStart(3, '0'),
     '%': '%',
   }
   return format.replaceAll(/%(.)/g, (whole, field: string) => fields[field] ?? whole)
+}
+
+function dayOfYear(date: Date): number {
+  const [today, start] = [date.getDate(), 0].map((day, index) =>
+    Date.UTC(date.getFullYear(), index === 0 ? date.getMonth() : 0, day),
+  ) as [number, number]
+  return Math.round((today - start) / 86_400_000)
 }
