@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseJson } from './json.js'
+import type { ClassicLine } from './shapes/classic.js'
 import type { DefaultCostLine } from './shapes/default-cost.js'
 import type { KvCapacityAwareLine } from './shapes/kv-capacity-aware.js'
 import type { MixRendezvousLine } from './shapes/mix-rendezvous.js'
@@ -20,6 +21,7 @@ export interface VectorLines {
   readonly selection: SelectionLine
   readonly 'default-cost': DefaultCostLine
   readonly 'kv-capacity-aware': KvCapacityAwareLine
+  readonly classic: ClassicLine
   readonly 'parity-matrix-t0': ParityMatrixLine
   readonly 'parity-matrix-t0.7': ParityMatrixLine
   readonly 'parity-matrix-affinity-t0': ParityMatrixLine

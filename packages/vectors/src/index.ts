@@ -1,5 +1,6 @@
 export * from './data.js'
 export * from './json.js'
+export { type ClassicLine, classicLine } from './shapes/classic.js'
 export * from './shapes/common.js'
 export * from './shapes/default-cost.js'
 export * from './shapes/default-family.js'

@@ -3,7 +3,6 @@ import { carried, carriedLine, faultOf, runFile } from './support.js'
 
 const files = [
   'chwbl',
-  'classic',
   'dualmap',
   'jsew',
   'learned-choice',

@@ -1,23 +1,28 @@
-import { type ResolvedPolicy, WyRand } from '@router/sdk'
+import type { WyRand } from '@router/sdk'
 import {
   type ClassicExpected,
   type ClassicLine,
-  type ClassicRow,
   type ClassicStep,
   classicLine,
   classicTypes,
 } from '../shapes/classic.js'
-import { listLimit } from '../shapes/common.js'
 import { CaseRandom } from './case-random.js'
 import type { Checks } from './checks.js'
-import { type ClassicHost, type Selected, ComponentsHost, WholeHost } from './classic-hosts.js'
+import {
+  type CaseStep,
+  type ClassicHost,
+  type ClassicSource,
+  type Selected,
+  overRows,
+  whole,
+} from './classic-hosts.js'
 import { ShapeError, defineFamily } from './family.js'
 import { resolvePolicy } from './policies.js'
 import { kernels } from './selectors.js'
 
 /** Seeds of the streams of a case that says neither draws nor seed: any pick of its tie set will do. */
 const anySeeds = [1n, 2n, 3n, 4n]
-const orders = ['canonical rows', 'order written out', 'rows reversed', 'rows shuffled'] as const
+const orders = ['canonical rows', 'order written out', 'rows reversed', 'rows shuffled']
 
 /** The policies that look at no KV cache. */
 export const classicFamily = defineFamily({
@@ -28,113 +33,99 @@ export const classicFamily = defineFamily({
   schema: classicLine,
   evaluate: (line, checks) => {
     const steps = stepsOf(line)
-    for (const seed of seedsOf(line)) {
+    for (const { seed, isScripted } of streamsOf(line, steps)) {
+      const source = (): ClassicSource => sourceOf(line, steps, new CaseRandom(seed))
+      for (const order of orders)
+        checks.within(order, () => play(steps, isScripted, overRows(source(), order), checks))
       for (const kernel of kernels) {
-        for (const order of orders) {
-          checks.within(`${kernel.name}, ${order}`, () =>
-            play(steps, checks, seed, (source) => new ComponentsHost(source, line, kernel, order)),
-          )
-        }
-        checks.within(`whole selection, ${kernel.name}`, () =>
-          play(steps, checks, seed, (source) => new WholeHost(source, line, kernel)),
-        )
+        const name = `whole selection, ${kernel.name}`
+        checks.within(name, () => play(steps, isScripted, whole(source(), kernel), checks))
       }
     }
   },
 })
 
-/** One request of a case with its rows. */
-export interface CaseStep extends ClassicStep {
-  readonly rows: readonly ClassicRow[] & ClassicStep['rows'] & {}
-}
-
-/** What a case is played with. */
-export interface CaseSource {
-  /** Its random streams are `random`. */
-  readonly policy: ResolvedPolicy
-  readonly random: CaseRandom
-  /** Every rank of the case with its facts, the first time it stands there. Nobody leaves. */
-  readonly fleet: readonly ClassicRow[]
-}
-
 function stepsOf(line: ClassicLine): CaseStep[] {
-  const steps = 'steps' in line ? line.steps : [{ ...line, queryOnly: false }]
-  return steps.map((step) => ({ ...step, rows: step.rows ?? line.rows! }))
+  const steps: ClassicStep[] = 'steps' in line ? line.steps : [{ ...line, queryOnly: false }]
+  return steps.map((step) => {
+    const { affinityTarget = step.target, target = affinityTarget } = step
+    if (JSON.stringify(target) !== JSON.stringify(affinityTarget))
+      throw new ShapeError(['affinityTarget: expected the target of the same step'])
+    return {
+      rows: step.rows ?? line.rows!,
+      target: target ?? undefined,
+      requiredCacheHits: step.requiredCacheHits,
+      queryOnly: step.queryOnly,
+      draws: step.draws,
+      expect: step.expect,
+    }
+  })
 }
 
-/** A seed, and whether written answers come before it. */
-function seedsOf(line: ClassicLine): { readonly seed: bigint; readonly isScripted: boolean }[] {
-  if (line.seed !== undefined) return [{ seed: BigInt(line.seed), isScripted: false }]
-  const isOpen =
-    !('steps' in line) &&
-    line.draws === undefined &&
-    typeof line.expect === 'object' &&
-    'tieSet' in line.expect
-  return isOpen
-    ? anySeeds.map((seed) => ({ seed, isScripted: false }))
-    : [{ seed: 0n, isScripted: true }]
-}
-
-function play(
+/** Seeds of the random stream, and whether written answers stand for it: with a word of neither it must not be asked. */
+function streamsOf(
+  { seed }: ClassicLine,
   steps: readonly CaseStep[],
-  checks: Checks,
-  { seed, isScripted }: { readonly seed: bigint; readonly isScripted: boolean },
-  hostOf: (source: (policy: ResolvedPolicy) => CaseSource) => ClassicHost,
-): void {
-  const random = new CaseRandom(seed)
-  const host = hostOf((policy) => ({ policy: drawingFrom(policy, random), random, fleet: fleetOf(steps) }))
+): { readonly seed: bigint; readonly isScripted: boolean }[] {
+  if (seed !== undefined) return [{ seed: BigInt(seed), isScripted: false }]
+  const isOpen =
+    steps.every(({ draws }) => draws === undefined) && steps.some(({ expect }) => hasTieSet(expect))
+  return isOpen ? anySeeds.map((any) => ({ seed: any, isScripted: false })) : [{ seed: 0n, isScripted: true }]
+}
+
+function hasTieSet(expect: ClassicExpected): boolean {
+  return typeof expect === 'object' && 'tieSet' in expect && expect.tieSet !== undefined
+}
+
+/** The policy of a line with its random streams replaced, and every rank of its steps: nobody leaves. */
+function sourceOf(line: ClassicLine, steps: readonly CaseStep[], random: CaseRandom): ClassicSource {
+  const { policy: type, params = {}, role = 'aggregated', router = {} } = line
+  const policy = resolvePolicy(type, params)
+  const { definition } = policy
+  const isConditional = role === 'conditional-decode'
+  return {
+    policy: {
+      ...policy,
+      definition: {
+        ...definition,
+        create: (parameters, scope) =>
+          definition.create(parameters, { ...scope, random: (): WyRand => random }),
+      },
+    },
+    random,
+    place: { role: isConditional ? 'decode' : role, conditionalDisaggregation: isConditional },
+    router: { encoder_cuda_to_cpu_ratio: router.encoder_cuda_to_cpu_ratio ?? 8 },
+    fleet: steps.flatMap(({ rows }) => rows),
+  }
+}
+
+function play(steps: readonly CaseStep[], isScripted: boolean, host: ClassicHost, checks: Checks): void {
   try {
     for (const [index, step] of steps.entries()) {
       const draws = isScripted ? (step.draws ?? []) : undefined
-      checks.within(`step ${index}`, () => {
-        const bounds = draws?.map(({ n }) => n) ?? []
-        random.answer(draws)
-        random.mark()
-        checkSelected(step.expect, host.explain(step), checks)
-        random.rewind()
-        random.answer(draws)
-        const selected = host.select(step)
-        if (step.queryOnly) random.rewind()
-        checkSelected(step.expect, selected, checks)
-        checks.list('draws', bounds, random.asked)
-      })
+      checks.within(`step ${index}`, () => checkStep(step, host.select(step, draws, checks), checks))
     }
   } finally {
     host.dispose()
   }
 }
 
-function checkSelected(expect: ClassicExpected, selected: Selected, checks: Checks): void {
+function checkStep({ expect }: CaseStep, selected: Selected, checks: Checks): void {
+  const { pick, error, tieSet = [], mode, allowedCpu = null, reservesOccupancy } = selected
   if (typeof expect === 'object' && 'error' in expect) {
-    checks.equal('error', expect.error, selected.error?.code)
-    checks.equal('reason', expect.reason, selected.error?.details['reason'])
+    checks.equal('error', expect.error, error?.code)
+    checks.equal('reason', expect.reason, error?.details['reason'])
     return
   }
-  checks.equal('error', undefined, selected.error?.code)
-  if (selected.error !== undefined) return
-  const { pick, tieSet, mode, allowedCpu, reserves } = selected
-  const wanted = typeof expect === 'string' ? { pick: expect } : expect
-  if (wanted.pick !== undefined) checks.equal('pick', wanted.pick, pick)
-  if (typeof expect === 'object' && reserves !== undefined)
-    checks.equal('occupancyAdmission', expect.occupancyAdmission, reserves)
-  if (typeof expect === 'object' && expect.tieSet !== undefined)
-    checks.equal('pick is of the tieSet', true, expect.tieSet.includes(pick) || pick)
-  if (tieSet === undefined) return
-  checks.equal('the explanation names the pick', true, tieSet.includes(pick) || pick)
+  checks.equal('error', undefined, error?.code)
+  if (pick === undefined) return
+  const facts = typeof expect === 'string' ? { pick: expect } : expect
+  if (facts.pick !== undefined) checks.equal('pick', facts.pick, pick)
+  checks.equal('pick is of our tieSet', true, tieSet.includes(pick) || pick)
   if (typeof expect === 'string') return
   if (expect.tieSet !== undefined) checks.list('tieSet', expect.tieSet, tieSet)
   if (expect.group !== undefined) checks.equal('group', expect.group, mode)
-  if (expect.allowedCpu !== undefined) checks.equal('allowedCpu', expect.allowedCpu, allowedCpu ?? null)
-}
-
-/** The policy with its random streams replaced: a host makes them itself. */
-function drawingFrom(policy: ResolvedPolicy, random: WyRand): ResolvedPolicy {
-  const { definition } = policy
-  return {
-    ...policy,
-    definition: {
-      ...definition,
-      create: (parameters, scope) => definition.create(parameters, { ...plain(scope), random: () => random }),
-    },
-  }
+  if (expect.allowedCpu !== undefined) checks.equal('allowedCpu', expect.allowedCpu, allowedCpu)
+  if (expect.occupancyAdmission !== undefined && reservesOccupancy !== undefined)
+    checks.equal('occupancyAdmission', expect.occupancyAdmission, reservesOccupancy)
 }

@@ -1,3 +1,4 @@
+import { classicFamily } from './classic.js'
 import { defaultCostFamily } from './default-cost.js'
 import type { VectorFamily } from './family.js'
 import { hashingFamily } from './hashing.js'
@@ -24,6 +25,7 @@ export const families: readonly VectorFamily[] = [
   selectionFamily,
   defaultCostFamily,
   kvCapacityAwareFamily,
+  classicFamily,
   parityMatrixFamily,
   parityCostsFamily,
   paritySequencesFamily,

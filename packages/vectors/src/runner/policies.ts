@@ -1,3 +1,4 @@
+import { policies as classicPolicies } from '@router/policy-classic'
 import { policies as defaultPolicies } from '@router/policy-default'
 import { policies as capacityPolicies } from '@router/policy-kv-capacity-aware'
 import { policies as affinityPolicies } from '@router/policy-prefix-affinity'
@@ -6,7 +7,8 @@ import { ShapeError } from './family.js'
 
 /** Every policy that cases may name. A policy package joins by standing here. */
 const catalog = new PolicyCatalog()
-for (const policy of [...defaultPolicies, ...affinityPolicies, ...capacityPolicies]) catalog.register(policy)
+for (const policy of [defaultPolicies, affinityPolicies, capacityPolicies, classicPolicies].flat())
+  catalog.register(policy)
 
 /** Whether a type or alias is shipped; `default` is the built-in one. */
 export function isShipped(type: string): boolean {

@@ -30,12 +30,6 @@ const packageOfType: Readonly<Record<string, string>> = {
   'dynamo-soft-affinity-load-guard': '@router/policy-sticky',
   'dynamo-subagent-group-affinity': '@router/policy-sticky',
   'learned-choice': '@router/policy-learned-choice',
-  'dynamo-round-robin': '@router/policy-classic',
-  'dynamo-random': '@router/policy-classic',
-  'dynamo-power-of-two-choices': '@router/policy-classic',
-  'dynamo-least-loaded': '@router/policy-classic',
-  'dynamo-direct': '@router/policy-classic',
-  'dynamo-device-aware-weighted': '@router/policy-classic',
   thunderagent: thunderAgent,
 }
 
@@ -106,16 +100,6 @@ export const waitingFamilies: readonly VectorFamily[] = [
     'dynamo-subagent-group-affinity',
   ),
   policyFile('learned-choice', '@router/policy-learned-choice', 'learned-choice'),
-  policyFile(
-    'classic',
-    '@router/policy-classic',
-    'dynamo-round-robin',
-    'dynamo-random',
-    'dynamo-power-of-two-choices',
-    'dynamo-least-loaded',
-    'dynamo-direct',
-    'dynamo-device-aware-weighted',
-  ),
   waiting(
     'rust-queue',
     queue,

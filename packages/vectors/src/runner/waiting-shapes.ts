@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { caption, count, double, role, tolerance, u64Text } from '../shapes/common.js'
+import { caption, count, double, role, tolerance } from '../shapes/common.js'
 import { policyParametersLine } from '../shapes/rust-policies.js'
 
 // Outer fields of the shapes that nothing evaluates yet: which there are, which must be there, and what stands there. What is inside
@@ -26,25 +26,6 @@ const eitherCase = z.union([singleCase, stepsCase])
 
 const jsewLabels = { label: z.string().optional(), plainDecode: z.boolean().optional() }
 const affinityTarget = { affinityTarget: object.nullable() }
-
-const classicCase = z.union([
-  z.strictObject({
-    ...policyCase,
-    params: object.optional(),
-    rows: list.min(1),
-    draws: list.optional(),
-    target: object.optional(),
-    requiredCacheHits: count.optional(),
-    expect: z.union([z.string(), object]),
-  }),
-  z.strictObject({
-    ...policyCase,
-    params: object.optional(),
-    seed: u64Text.optional(),
-    rows: list.optional(),
-    ...steps,
-  }),
-])
 
 const selectorCase = z.strictObject({
   ...policyCase,
@@ -75,12 +56,6 @@ export const policyShapes: Readonly<Record<string, z.ZodType>> = {
     singleCase.extend({ params: object.optional(), sampling: object.optional() }),
     stepsCase.extend({ params: object.optional() }),
   ]),
-  'dynamo-round-robin': classicCase,
-  'dynamo-random': classicCase,
-  'dynamo-power-of-two-choices': classicCase,
-  'dynamo-least-loaded': classicCase,
-  'dynamo-direct': classicCase,
-  'dynamo-device-aware-weighted': classicCase,
   thunderagent: selectorCase,
 }
 

@@ -55,7 +55,7 @@ const expected = z.union([
       /** Which workers the choice was made among. */
       group: z.enum(['full-hit', 'cpu', 'accelerator']).optional(),
       /** Whether a booking counts as a reservation. */
-      occupancyAdmission: z.boolean(),
+      occupancyAdmission: z.boolean().optional(),
     })
     .refine(({ pick, tieSet }) => pick !== undefined || tieSet !== undefined, 'expected a pick or a tieSet'),
 ])
