@@ -59,7 +59,6 @@ export class PassDriver {
   }
 
   #turn(): void {
-    if (this.#isInTurn || this.#isClosed) return
     this.#disarm()
     if (this.#clock.isStopped) return
     this.turns++

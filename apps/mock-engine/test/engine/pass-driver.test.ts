@@ -79,8 +79,32 @@ describe('passes in real time', () => {
     expect(vi.getTimerCount()).toBe(1)
     at(0)
     expect(vi.getTimerCount()).toBe(1)
+    // One is enough, whatever comes while a pass runs.
+    submit(1)
+    expect(vi.getTimerCount()).toBe(1)
     at(10)
+    expect(vi.getTimerCount()).toBe(1)
+    at(20)
     expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('are looked at once when they are over, not before', () => {
+    const { driver, submit, at } = driven(fixed(9.5, 2))
+    submit(1)
+    at(0)
+    vi.advanceTimersByTime(9)
+    expect(driver.turns).toBe(1)
+    vi.advanceTimersByTime(1)
+    expect(driver.turns).toBe(2)
+  })
+
+  it('that take years wait for them without a rush', () => {
+    const { driver, submit, at } = driven(fixed(1e12, 2))
+    submit(1)
+    at(0)
+    vi.advanceTimersByTime(1000)
+    expect(driver.turns).toBe(1)
+    expect(at(1e12)).toBe('0 runs 0.1 0 completed |')
   })
 
   it('that a late timer missed are made up for in one turn', () => {

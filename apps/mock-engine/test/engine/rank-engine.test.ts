@@ -184,7 +184,8 @@ describe('callbacks', () => {
     const { submit, at } = ranked()
     submit('a', { outputTokens: tokens(1), onEnd: () => submit('b', { outputTokens: tokens(1) }) })
     at(0)
-    expect([at(10), at(20)]).toEqual(['a runs 0 [stored 0+2] a.0 a stop', 'b runs 8 b.0 b stop'])
+    expect([at(10), vi.getTimerCount()]).toEqual(['a runs 0 [stored 0+2] a.0 a stop', 1])
+    expect([at(20), vi.getTimerCount()]).toEqual(['b runs 8 b.0 b stop', 0])
   })
 
   it('may close the rank in the middle of a pass', () => {
