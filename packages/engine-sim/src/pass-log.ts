@@ -49,17 +49,14 @@ const kindMask = 7
  * three for a stored block. Bounded by what one pass can do; nothing is allocated but to grow.
  */
 export class PassLog {
-  /** Entries. */
+  /** Entries but for tokens. */
   size = 0
   #numbers = new Int32Array(1024)
   #length = 0
-  /** What has been told. */
-  #at = 0
 
   clear(): void {
     this.size = 0
     this.#length = 0
-    this.#at = 0
   }
 
   admitted(request: number, hitTokens: number, isReadmission: boolean): void {
@@ -80,30 +77,32 @@ export class PassLog {
   }
 
   token(request: number, ordinal: number): void {
-    this.#add(TOKEN, request, ordinal)
+    const at = this.#length
+    if (at + 3 > this.#numbers.length) this.#grow()
+    this.#numbers[at] = (request << kindBits) | TOKEN
+    this.#numbers[at + 1] = ordinal
+    this.#length = at + 2
   }
 
   ended(request: number, reason: EndReason): void {
     this.#add(ENDED, request, endReasons.indexOf(reason))
   }
 
-  /** The tokens of a request that have not been told are not told. */
+  /** The token of a request is not told, if it has not been. */
   dropTokens(request: number): void {
     const numbers = this.#numbers
     const token = (request << kindBits) | TOKEN
-    for (let at = this.#at; at < this.#length; at += (numbers[at]! & kindMask) === STORED ? 3 : 2)
+    for (let at = 0; at < this.#length; at += (numbers[at]! & kindMask) === STORED ? 3 : 2)
       if (numbers[at] === token) numbers[at] = DROPPED
   }
 
   /** Tells everything, in order; what is added meanwhile too. */
   tell(sink: PassSink): void {
-    while (this.#at < this.#length) {
+    for (let at = 0; at < this.#length; at += 2) {
       const numbers = this.#numbers
-      const at = this.#at
       const head = numbers[at]!
       const subject = head >> kindBits
       const detail = numbers[at + 1]!
-      this.#at = at + ((head & kindMask) === STORED ? 3 : 2)
       switch (head & kindMask) {
         case TOKEN:
           sink.token(subject, detail)
@@ -113,6 +112,7 @@ export class PassLog {
           break
         case STORED:
           sink.stored(numbers[at + 2]!, subject, detail)
+          at++
           break
         case REMOVED:
           sink.removed(subject)
@@ -131,10 +131,14 @@ export class PassLog {
   #add(kind: number, subject: number, detail: number): void {
     const at = this.#length
     // Room for the longest entry.
-    if (at + 3 > this.#numbers.length) this.#numbers = grown(this.#numbers, new Int32Array(at * 2))
+    if (at + 3 > this.#numbers.length) this.#grow()
     this.#numbers[at] = (subject << kindBits) | kind
     this.#numbers[at + 1] = detail
     this.#length = at + 2
     this.size++
+  }
+
+  #grow(): void {
+    this.#numbers = grown(this.#numbers, new Int32Array(this.#numbers.length * 2))
   }
 }

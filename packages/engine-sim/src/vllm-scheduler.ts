@@ -90,7 +90,17 @@ export class VllmScheduler {
     if (this.#outputlessCount > 0) this.#endOutputless()
     const count = this.runningCount
     let kept = 0
-    for (let index = 0; index < count; index++) {
+    // Where all only decoded, each has its token and stays, up to the first that ends.
+    if (!this.#isMixed && !hasLeaving && this.#budget > 0) {
+      for (; kept < count; kept++) {
+        const request = running[kept]!
+        const known = knownTokens[request]! + 1
+        if (known === stopTokens[request]!) break
+        knownTokens[request] = known
+        log.token(request, known - promptTokens[request]!)
+      }
+    }
+    for (let index = kept; index < count; index++) {
       const request = running[index]!
       const known = knownTokens[request]!
       const stop = stopTokens[request]!
