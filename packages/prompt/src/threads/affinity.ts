@@ -3,12 +3,13 @@ import type { BlockHasher } from '@router/kv-index'
 const seed = { low: 0, high: 0 }
 // Bytes of a body's start that are looked at; each four times the one before.
 const shortest = 512
-const longest = 131_072
+// More than 64 KiB the hasher takes by a detour.
+const longest = 32_768
 const maxKeys = 4096
 
 /**
  * Which thread has the text segments of a conversation: the one that last had the longest known start of its body. Starts of 512 bytes,
- * 2, 8, 32 and 128 KiB are known by their hashes, the last 4,096 of them.
+ * 2, 8 and 32 KiB are known by their hashes, the last 4,096 of them.
  */
 export class Affinity {
   readonly #hasher: BlockHasher
@@ -24,7 +25,7 @@ export class Affinity {
     return this.#threads.size
   }
 
-  /** Keys of the starts of a body, the longest first; none for a body under 512 bytes. Some 10 us for 128 KiB. */
+  /** Keys of the starts of a body, the longest first; none for a body under 512 bytes. Some 10 us for 32 KiB. */
   keysOf(body: Uint8Array): number[] {
     const keys: number[] = []
     for (let length = shortest; length <= body.length && length <= longest; length *= 4) {

@@ -97,7 +97,7 @@ describe('conversations', () => {
     }
     expect(standIn.threads.counters.spilled).toBe(0)
     // Starts of 512 bytes are three, the later ones of three conversations each.
-    expect(standIn.threads.sizes.conversations).toBe(15)
+    expect(standIn.threads.sizes.conversations).toBe(12)
   })
 
   it('move when another thread has less to do', async () => {
