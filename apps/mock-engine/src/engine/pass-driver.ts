@@ -67,7 +67,7 @@ export class PassDriver {
       this.#runPasses(this.#clock.nowMs)
     } finally {
       this.#isInTurn = false
-      if (!this.#isClosed && this.#endMs !== undefined) this.#arm(this.#endMs)
+      if (this.#endMs !== undefined) this.#arm(this.#endMs)
     }
   }
 

@@ -62,11 +62,14 @@ export class RankEngine implements PassListener {
       rank: this.rank,
       abort: () => {
         // The number may be another request's by now.
-        if (this.#live.get(number) !== live) return
-        this.#engine.cancel(number)
-        this.#driver.wake()
+        if (this.#live.get(number) === live) this.#engine.cancel(number)
       },
     }
+  }
+
+  /** Blocks that the cache holds, at most those of the pool. */
+  get cachedBlocks(): number {
+    return this.#cachedNames.size
   }
 
   /** The clock has another rate. */
@@ -136,6 +139,7 @@ export class RankEngine implements PassListener {
     const live = this.#live.get(number)
     if (live === undefined) return
     const { request, tokens, names } = live
+    // A copy: the view would keep the names of the whole request alive.
     this.#cachedNames.set(block, names.digest(index).slice())
     const last = this.#events.at(-1)
     if (last?.kind === 'stored' && last.names === names && last.firstBlock + last.blockCount === index)

@@ -59,6 +59,10 @@ function ranked(options: Partial<ServedEngineOptions> = {}) {
       vi.runOnlyPendingTimers()
       return log.splice(0).join(' ')
     },
+    /** Time passes, and no timer goes off. */
+    wait: (ms: number) => {
+      real.ms = ms
+    },
     /** Turns until nothing is left to do. */
     finish: () => {
       for (real.ms += 1000; vi.getTimerCount() > 0; real.ms += 1000) vi.runOnlyPendingTimers()
@@ -121,12 +125,24 @@ describe('what a pass did', () => {
       })
       if (round % 3 === 2) finish()
       expect(held.size).toBeLessThanOrEqual(16)
+      expect(rank.cachedBlocks).toBe(held.size)
     }
     finish()
     expect(held.size).toBeGreaterThan(8)
     expect(rank.facts()).toMatchObject({ usedBlocks: 0, runningRequests: 0, waitingRequests: 0 })
     expect(rank.isBusy).toBe(false)
+    rank.resetPrefixCache()
+    expect([held.size, rank.cachedBlocks]).toEqual([0, 0])
   })
+})
+
+it('a request that comes before a late timer is not served by passes that are over', () => {
+  const { submit, at, wait } = ranked()
+  submit('a', { outputTokens: tokens(1) })
+  at(0)
+  wait(15)
+  submit('b', { outputTokens: tokens(1) })
+  expect([at(15), at(24), at(25)]).toEqual(['a runs 0 [stored 0+2] a.0 a stop', '', 'b runs 8 b.0 b stop'])
 })
 
 describe('a request that is given up', () => {
