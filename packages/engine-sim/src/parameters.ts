@@ -12,8 +12,9 @@ import {
 import { type TimingTable, checkTimingTable } from './timing-table.js'
 
 /**
- * How long a pass takes. `polynomial` needs nothing; `fixed` is per pass; `table` is measured; `external` asks the caller: `prefillMs(requests, new tokens of
- * the mean request, its cached tokens)`, `decodeMs(requests, mean context)`, both in ms, >= 0, called only for a batch that is not empty.
+ * How long a pass takes. `polynomial` needs nothing; `fixed` is per pass; `table` is measured; `external` asks the caller:
+ * `prefillMs(requests, new tokens of the mean request, its cached tokens)`, `decodeMs(requests, mean context)`, both in ms, >= 0, called
+ * only for a batch that is not empty, while a pass is formed: they must not call the engine.
  */
 export type TimingModel =
   | { readonly type: 'polynomial' }

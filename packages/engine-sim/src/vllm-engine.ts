@@ -132,11 +132,12 @@ export class VllmEngine {
   }
 
   /**
-   * The client gave a request up. May be called at any time, from a sink too; again, or of a request that ends with this pass, it does
-   * nothing. From now on no token of the request is told. A waiting one leaves the queue at once; a running one gives its blocks back
-   * when the pass that runs is over, or at once when none runs, and what is full stays cached. `ended` with `cancelled` is told by the
-   * `finishPass` that comes next, or that is at it: **without a pass call `startPass`**, which forms one if only to tell, of no time when
-   * nothing else is to be done. O(requests that run or wait). Throws `ENGINE_SIM_REQUEST_INVALID` for a number that no live request has.
+   * The client gave a request up. May be called at any time, from a sink too; a second call, and one for a request that this pass rejects
+   * or whose end is about to be told, does nothing. From now on no token of the request is told. A waiting one leaves the queue at once;
+   * a running one gives its blocks back when the pass that runs is over, or at once when none runs, and what is full stays cached.
+   * `ended` with `cancelled` is told by the `finishPass` that comes next, or that is at it: **without a pass call `startPass`**, which
+   * forms one if only to tell, of no time when nothing else is to be done. O(requests that run or wait). Throws
+   * `ENGINE_SIM_REQUEST_INVALID` for a number that no live request has.
    */
   cancel(request: number): void {
     // A number that is none has no stage either.

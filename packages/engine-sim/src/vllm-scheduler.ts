@@ -148,15 +148,11 @@ export class VllmScheduler {
 
   /** A request that needs a block, fills one, or does more than decode; false when it runs no longer, which ends step 1. */
   #continueOne(request: number, index: number): boolean {
-    const { computedTokens, knownTokens, quietTokens, scheduledTokens } = this.#requests
+    const { computedTokens, knownTokens, quietTokens, roomTokens, scheduledTokens } = this.#requests
     const before = computedTokens[request]!
     const known = knownTokens[request]!
     const after = before + Math.min(known - before, this.#budget)
-    if (this.#blocks.blocksOf(after) > this.#settings.poolBlocks) {
-      this.#giveUp(request, index)
-      return false
-    }
-    if (!this.#makeRoom(request, after)) return false
+    if (after > roomTokens[request]! && !this.#makeRoom(request, index, after)) return false
     computedTokens[request] = after
     this.#budget -= after - before
     this.#didAnything = true
@@ -179,7 +175,13 @@ export class VllmScheduler {
   }
 
   /** Room for the first `tokens` tokens of a request, if others must go for it; false when it had to go itself. */
-  #makeRoom(request: number, tokens: number): boolean {
+  #makeRoom(request: number, index: number, tokens: number): boolean {
+    if (this.#blocks.blocksOf(tokens) > this.#settings.poolBlocks) {
+      // It has outgrown the pool, and holds all of it, so that nobody else runs.
+      this.#stop(request, index)
+      this.#ends.refuse(request, 'outputs_exceed_pool')
+      return false
+    }
     while (!this.#blocks.extend(request, tokens)) {
       const victimIndex = this.#settings.preemptsFirst ? 0 : this.runningCount - 1
       const victim = this.#running[victimIndex]!
@@ -206,12 +208,6 @@ export class VllmScheduler {
     this.#didAnything = true
     this.#isMixed = true
     this.#log.preempted(request)
-  }
-
-  /** A running request that has outgrown the pool; it held all of it, so nobody else runs. */
-  #giveUp(request: number, index: number): void {
-    this.#stop(request, index)
-    this.#ends.refuse(request, 'outputs_exceed_pool')
   }
 
   #leave(request: number): void {
