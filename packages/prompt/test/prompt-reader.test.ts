@@ -21,7 +21,7 @@ beforeAll(async () => {
   library = new Tokenizer(tokenizer!, config!)
   reader = await newReader()
   await reader.load(qwen3)
-})
+}, 60_000)
 afterAll(() => reader.close())
 
 const read = async (

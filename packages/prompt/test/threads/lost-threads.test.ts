@@ -3,7 +3,7 @@ import { StandIn, placeOf, temporaryFolder } from '../support/stand-in.js'
 
 describe('a thread that is lost', () => {
   it('by a prompt that never ends: the prompt is told, the thread replaced', async () => {
-    const standIn = new StandIn({ killAfterMs: 300 })
+    const standIn = new StandIn({ killAfterMs: 3000 })
     const [thread] = placeOf(await standIn.run('echo'))
     const [loop, behind] = await Promise.all([standIn.run('loop'), standIn.run('echo')])
     expect(loop).toEqual({ kind: 'killed' })

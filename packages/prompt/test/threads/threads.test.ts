@@ -126,7 +126,7 @@ describe('conversations', () => {
 
 describe('a prompt that takes long', () => {
   it('does not hold up those behind it: they go to other threads', async () => {
-    const standIn = await StandIn.loaded({ threads: 2, budgetMs: 2000 })
+    const standIn = await StandIn.loaded({ threads: 2, budgetMs: 4000 })
     const [long, short] = [standIn.gate(), standIn.gate()]
     const runs = [
       standIn.run(`hold ${long.file}`, promptOf('a')),
