@@ -131,6 +131,27 @@ describe('a fault', () => {
     expect((await answer.pending).status).toBe(200)
   })
 
+  test('keeps events back, all or a share', async () => {
+    const own = await serverForTests({ events: { endpoint: 'tcp://127.0.0.1:0' } })
+    const batches = () => {
+      const [{ eventBatches, suppressedEventBatches } = { eventBatches: 0, suppressedEventBatches: 0 }] =
+        own.stats().ranks
+      return [eventBatches, suppressedEventBatches]
+    }
+    const store = (word: string) => ask(own, path, chat(`${word} `.repeat(100), { max_tokens: 1 }))
+    await store('one')
+    const [sent] = batches()
+    expect([sent! > 0, batches()[1]]).toEqual([true, 0])
+    own.addFault({ kind: 'silent_events' })
+    await store('two')
+    expect([batches()[0], batches()[1]! > 0]).toEqual([sent, true])
+    own.removeFaults()
+    const kept = batches()[1]!
+    own.addFault({ kind: 'lost_events', fraction: 1 })
+    await store('three')
+    expect(batches()[1]).toBeGreaterThan(kept)
+  })
+
   test('tells the engine what holds of it as a whole', () => {
     const told: Json[] = []
     const faults = new Faults(
