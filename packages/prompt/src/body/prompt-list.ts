@@ -2,9 +2,9 @@ import { PromptError } from '../errors.js'
 import { nodeKinds } from './json-tape.js'
 import type { JsonView } from './json-view.js'
 
-/** A prompt that may be a list, of texts or of token ids. */
+/** A prompt that may be a list: of texts, of token ids, or of objects that hold texts. */
 export interface PromptList {
-  readonly kind: 'none' | 'texts' | 'ids'
+  readonly kind: 'none' | 'texts' | 'ids' | 'objects'
   /** Nodes of the prompts, from the first. */
   readonly nodes: readonly number[]
 }
@@ -12,8 +12,8 @@ export interface PromptList {
 const none: PromptList = { kind: 'none', nodes: [] }
 
 /**
- * What stands under a key: a text, a list of texts, a list of ids or a list of such lists; `none` for everything else, which an engine
- * may refuse. An empty list is an empty list of ids. Throws `PROMPT_TOKEN_INVALID`.
+ * What stands under a key: a text, a list that starts with a text or an object, a list of ids or a list of such lists; `none` for what is
+ * no list, which an engine may refuse. An empty list is an empty list of ids. Throws `PROMPT_TOKEN_INVALID`.
  */
 export function promptListAt(view: JsonView, node: number, name: string): PromptList {
   if (view.isText(node)) return { kind: 'texts', nodes: [node] }
@@ -25,7 +25,7 @@ export function promptListAt(view: JsonView, node: number, name: string): Prompt
   if (first === end) return { kind: 'ids', nodes: [node] }
   const nodes: number[] = []
   for (let child = first; child < end; child = tape.next(child)) nodes.push(child)
-  if (view.isObject(first)) return none
+  if (view.isObject(first)) return { kind: 'objects', nodes }
   if (view.isText(first)) return { kind: 'texts', nodes }
   if (!view.isIds(first) && !view.isArray(first)) throw badToken(view, node, name)
   for (const [index, child] of nodes.entries()) {

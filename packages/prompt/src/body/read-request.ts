@@ -81,6 +81,7 @@ function readPrompts(
 ): Prompts | undefined {
   let firstIds: Uint32Array | undefined
   let hasText = false
+  let areIds = true
   let tokens = 0
   let prompts = 0
   for (const name of promptFields[endpoint] ?? []) {
@@ -88,8 +89,10 @@ function readPrompts(
     if (node === absent) continue
     const { kind, nodes } = promptListAt(view, node, name)
     prompts = Math.max(prompts, nodes.length)
-    if (kind !== 'ids') hasText = true
+    if (kind === 'texts') hasText = true
+    if (kind !== 'ids') areIds = false
     for (const prompt of nodes) {
+      // Of an object the whole counts, its keys too.
       if (kind === 'ids') tokens += Math.min(truncateTokens, countIds(view, prompt))
       else if (view.isText(prompt)) writeText(view, prompt, count)
       else count.copy(view.bytes, view.tape.start(prompt), view.tape.end(prompt))
@@ -97,7 +100,7 @@ function readPrompts(
     if (kind === 'ids' && endpoint === 'completions') firstIds = idsAt(view, nodes[0]!, name)
   }
   if (prompts === 0) return undefined
-  return { firstIds, hasText, allTokens: hasText ? undefined : tokens, count: prompts }
+  return { firstIds, hasText, allTokens: areIds ? tokens : undefined, count: prompts }
 }
 
 /** An empty list is as good as none: no conversation has no tokens. */

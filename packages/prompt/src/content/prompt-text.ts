@@ -8,7 +8,7 @@ export interface TextSink {
   byte(value: number): void
   /** Bytes `[start, end)` of a list. */
   copy(bytes: Uint8Array, start: number, end: number): void
-  /** A string with needless escapes, quotes included, `saved` bytes shorter in its shortest form. */
+  /** Bytes of a string with needless escapes; its shortest form has `saved` bytes less. */
   rewrite(bytes: Uint8Array, start: number, end: number, saved: number): void
   /** A media part begins, by its node; whether its text is wanted. */
   beginMedia(node: number): boolean
@@ -47,9 +47,9 @@ export function writeConversation(view: JsonView, endpoint: PromptEndpoint, sink
   return writer.turns(turns)
 }
 
-/** Writes one prompt that is a string. Its end is left open, so that a longer one has the text of a shorter one and more. */
+/** Writes what one prompt that is a string has between its quotes, so that a longer one has the text of a shorter one and more. */
 export function writeText({ bytes, tape }: JsonView, node: number, sink: TextSink): void {
-  const start = tape.start(node)
+  const start = tape.start(node) + 1
   const end = tape.end(node) - 1
   if (tape.kind(node) === text) sink.copy(bytes, start, end)
   else sink.rewrite(bytes, start, end, tape.extra(node))
