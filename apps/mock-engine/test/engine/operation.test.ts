@@ -108,6 +108,21 @@ describe('faults', () => {
     expect((await generation).log).toHaveLength(2002)
   })
 
+  it('what was due before it hangs has happened, however late the timer is', async () => {
+    const timing = { type: 'fixed', prefill_ms: 1, decode_ms: 1 } as const
+    const engine = await served({ speedup: 1, timing, blocksPerRank: 2048 })
+    let heard = 0
+    const generation = run(engine, { outputTokens: tokens(5000), onToken: () => heard++ })
+    while (engine.facts()[0]!.runningRequests === 0) await turn()
+    const [start, before] = [performance.now(), heard]
+    while (performance.now() < start + 10);
+    engine.setHang(true)
+    expect(heard).toBeGreaterThanOrEqual(before + 9)
+    engine.setHang(false)
+    engine.setSlowness(1e-6)
+    await generation
+  })
+
   it('an engine that is slow is so for what runs, and no longer than it is told', async () => {
     const engine = await served({ speedup: 1 })
     engine.setSlowness(1e9)
@@ -167,6 +182,7 @@ describe('a restart', () => {
   it('again and again, and an end in between, come one after the other', async () => {
     const engine = await served({ events: { endpoint: 'tcp://127.0.0.1:0' } })
     await Promise.all([engine.restart(), engine.restart(), engine.close(), engine.restart(), engine.close()])
+    await engine.restart()
     expect((await run(engine, {})).message).toBe('the engine is closed')
     expect(engine.resetPrefixCache()).toBe(false)
   })

@@ -264,6 +264,13 @@ describe('a restart', () => {
 })
 
 describe('an endpoint that cannot be had', () => {
+  it('by one rank stops them all', async () => {
+    await served({ events: { endpoint: 'inproc://taken_dp1' } })
+    const events = { endpoint: 'inproc://taken' }
+    expect(await codeOf(() => served({ ranks: 2, events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
+    expect((await served({ events })).eventSockets).toHaveLength(1)
+  })
+
   it('stops the start, and frees the others', async () => {
     const first = await served({ events: { endpoint: live } })
     const taken = new URL(first.eventSockets[0]!.endpoint.replace('tcp:', 'http:')).port
