@@ -158,7 +158,7 @@ class RunningEngine implements MockEngine {
       throw new MockEngineError('MOCK_ENGINE_LISTEN_FAILED', `cannot listen: ${why}`, { cause: error })
     }
     this.#port = (this.#app.server.address() as AddressInfo).port
-    this.#url = `http://${host.includes(':') ? `[${host}]` : host}:${this.#port}`
+    this.#url = `http://${reachableHost(host)}:${this.#port}`
   }
 
   stats(): MockEngineStats {
@@ -210,4 +210,11 @@ class RunningEngine implements MockEngine {
     await this.#engine.close()
     this.#markEnded(this.#how)
   }
+}
+
+/** How others on this machine call the host that a server listens on. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
 }

@@ -200,6 +200,12 @@ describe('a server', () => {
     other.close()
   })
 
+  test('listens where it is told to, and says how to reach it', async () => {
+    const own = await serverForTests({ host: '0.0.0.0' })
+    expect(own.url).toBe(`http://127.0.0.1:${own.port}`)
+    expect((await ask(own, '/health')).status).toBe(200)
+  })
+
   test('has switches: cached tokens, ids of requests, a folder as model', async () => {
     const own = await serverForTests({
       promptTokensDetails: false,
