@@ -85,7 +85,7 @@ export class SegmentTokenizer {
       this.#library.model.clear_cache?.()
     }
     try {
-      return Uint32Array.from(this.#library.encode(text, { add_special_tokens: false }).ids)
+      return new Uint32Array(this.#library.encode(text, { add_special_tokens: false }).ids)
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause)
       const message = `a text of ${text.length} characters cannot be tokenized: ${reason}`

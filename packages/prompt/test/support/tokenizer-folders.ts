@@ -44,7 +44,7 @@ export function byteTokenizer(): Record<string, unknown> {
   }
 }
 
-export const plainTemplate =
+const plainTemplate =
   "{% for message in messages %}<s>{{ message['role'] }}:{{ message['content'] }}{% endfor %}{% if add_generation_prompt %}<s>{% endif %}"
 
 /** A folder with a tokenizer of bytes and this chat template; it goes with the test. */
