@@ -16,6 +16,8 @@ const PROGRAMS = {
   start: { entry: 'apps/router/src/start.ts' },
   vectors: { entry: 'packages/vectors/src/cli.ts' },
   embedded: { entry: 'examples/embedded.ts' },
+  predict: { entry: 'examples/predict-cached-tokens.ts' },
+  'mock-engine': { entry: 'apps/mock-engine/src/bin.ts' },
   fuzz: { entry: 'packages/kv-events/test/fuzz/cli.ts' },
   soak: { entry: 'packages/kv-index/test/soak/cli.ts', exposesGc: true },
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },
