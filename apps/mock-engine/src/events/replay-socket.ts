@@ -39,9 +39,9 @@ export class ReplaySocket {
     for await (const [identity, , wanted, ...rest] of this.#socket) {
       // Whatever else is no request.
       if (wanted?.length !== 8 || rest.length > 0) continue
-      const from = wanted.readBigUInt64BE()
       const end = this.#log.next
-      const first = from >= BigInt(end) ? end : Math.max(Number(from), this.#log.first)
+      // Beyond what a number holds exactly there is no batch.
+      const first = Math.max(Number(wanted.readBigUInt64BE()), this.#log.first)
       for (let sequence = first; sequence < end; sequence++) {
         const payload = this.#log.get(sequence)
         if (payload !== undefined)

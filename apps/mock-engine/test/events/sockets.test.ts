@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { MockEngineError } from '../../src/errors.js'
-import { keptBatches } from '../../src/events/event-log.js'
+import { EventLog, keptBatches } from '../../src/events/event-log.js'
 import { RankPublisher } from '../../src/events/rank-publisher.js'
 import { run, served, tokens } from '../engine/support/served.js'
 import { LiveSubscriber, replayed, until } from './support/subscriber.js'
@@ -196,6 +196,18 @@ describe('the replay socket', () => {
       await publisher.close()
     }
   })
+})
+
+it('a batch that is not kept any more, or not yet, is none', () => {
+  const log = new EventLog()
+  const payload = (batch: number): Uint8Array => Uint8Array.of(batch & 255)
+  for (let batch = 0; batch <= keptBatches; batch++) expect(log.add(payload(batch))).toBe(batch)
+  expect([0, 1, keptBatches, keptBatches + 1].map((sequence) => log.get(sequence))).toEqual([
+    undefined,
+    payload(1),
+    payload(keptBatches),
+    undefined,
+  ])
 })
 
 describe('faults of the events', () => {
