@@ -23,7 +23,8 @@ it('token ids come through as they are, however they are spaced', () => {
 it('as many as a body has, after lists that were longer or shorter', () => {
   for (const length of [3, 1023, 1024, 1025, 300_000, 5]) {
     const ids = Uint32Array.from({ length }, (_, index) => index * 7919)
-    expect(tokensOf(JSON.stringify([...ids]))).toEqual(ids)
+    const found = tokensOf(JSON.stringify([...ids]))!
+    expect(found.every((id, index) => id === ids[index]) && found.length).toBe(length)
     const lists = `[${Array.from({ length: 3 }, () => JSON.stringify([...ids.subarray(0, 600)])).join(',')}]`
     expect(reader.read('completions', encode(`{"prompt":${lists}}`)).allTokens).toBe(
       3 * Math.min(600, length),
