@@ -1,10 +1,11 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { packageConstants } from './packages/tooling/src/vite-package-constants.js'
+import { sourceModules } from './packages/tooling/src/vite-source-modules.js'
 
 // Patterns that also fit below a package: vitest run there finds this file and takes the package as its root.
 export default defineConfig({
-  plugins: [packageConstants()],
+  plugins: [packageConstants(), sourceModules()],
   ssr: { resolve: { conditions: ['router-source', 'module', 'node', 'import', 'default'] } },
   test: {
     include: ['**/{src,test}/**/*.test.ts'],

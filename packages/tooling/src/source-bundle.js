@@ -36,6 +36,20 @@ const packagesStayOutside = {
 }
 
 /**
+ * Replaces the URLs by which a source names modules that are sources as well.
+ * @param {string} code
+ * @param {string} path of the source
+ * @param {(entry: string) => string} outfileOf where the bundle of such a module is
+ * @returns {string} the same string where it names none
+ */
+export function nameModules(code, path, outfileOf) {
+  return code.replace(MODULE_URL, (text, name) => {
+    const entry = resolve(dirname(path), `${name}.ts`)
+    return existsSync(entry) ? `new URL(${JSON.stringify(pathToFileURL(outfileOf(entry)).href)})` : text
+  })
+}
+
+/**
  * `import.meta` and the package constants speak of the source file, not of the bundle; a module that a source names by a URL is a
  * bundle of its own beside `outfile`.
  * @param {string} outfile
@@ -50,12 +64,10 @@ function sourcesKnowTheirPlace(outfile, modules) {
         const source = declarePackageConstants(await readFile(path, 'utf8'), path)
         const loader = path.endsWith('x') ? 'tsx' : 'ts'
         if (!source.includes('import.meta')) return { contents: source, loader }
-        const code = source.replace(MODULE_URL, (text, name) => {
-          const entry = resolve(dirname(path), `${name}.ts`)
-          if (!existsSync(entry)) return text
+        const code = nameModules(source, path, (entry) => {
           const module = join(dirname(outfile), moduleName(outfile, entry))
           if (!modules.has(module)) modules.set(module, bundle({ entry, outfile: module }, modules))
-          return `new URL(${JSON.stringify(pathToFileURL(module).href)})`
+          return module
         })
         const place = {
           __sourceUrl: pathToFileURL(path).href,
@@ -70,11 +82,12 @@ function sourcesKnowTheirPlace(outfile, modules) {
 }
 
 /**
+ * Name of the bundle of a module that the sources of `outfile` name.
  * @param {string} outfile
  * @param {string} entry
  * @returns {string} no other source has it
  */
-function moduleName(outfile, entry) {
+export function moduleName(outfile, entry) {
   const digest = createHash('sha256').update(entry).digest('hex').slice(0, 8)
   const name = (/** @type {string} */ file) => basename(file, extname(file))
   return `${name(outfile)}.${name(entry)}-${digest}.mjs`
