@@ -140,9 +140,9 @@ async function streamChat(host: ServerHost, exchange: Exchange, chat: Chat): Pro
     const chunk = { id, object: 'chat.completion.chunk', created, model, choices, ...more }
     stream.write(`data: ${JSON.stringify(chunk)}\n\n`)
   }
-  const usageSoFar = () =>
+  const usageSoFar = (unit: number) =>
     options?.continuous_usage_stats === true && options.include_usage === true
-      ? { usage: usageWithoutDetails(promptTokens.length, generated) }
+      ? { usage: usageWithoutDetails(promptTokens.length, generated[unit]!) }
       : {}
   let hasBegun = false
   const begin = () => {
@@ -151,13 +151,13 @@ async function streamChat(host: ServerHost, exchange: Exchange, chat: Chat): Pro
     const ids = body.return_token_ids === true ? { prompt_token_ids: [...promptTokens] } : {}
     for (const index of units.keys()) {
       const delta = { role: 'assistant', content: '' }
-      writeChunk([{ index, delta, logprobs: null, finish_reason: null }], { ...ids, ...usageSoFar() })
+      writeChunk([{ index, delta, logprobs: null, finish_reason: null }], { ...ids, ...usageSoFar(index) })
     }
     if (chat.echoed === '') return
     for (const index of units.keys())
       writeChunk(
         [{ index, delta: { content: chat.echoed }, logprobs: null, finish_reason: null }],
-        usageSoFar(),
+        usageSoFar(index),
       )
   }
   const write = (unit: number, token: number | undefined, ending: object) => {
@@ -176,7 +176,7 @@ async function streamChat(host: ServerHost, exchange: Exchange, chat: Chat): Pro
           ...ending,
         },
       ],
-      usageSoFar(),
+      usageSoFar(unit),
     )
   }
   const endOf = (unit: number) => {
@@ -203,8 +203,7 @@ async function streamChat(host: ServerHost, exchange: Exchange, chat: Chat): Pro
 }
 
 /** The running `usage` of a chunk. */
-export function usageWithoutDetails(promptTokens: number, generated: readonly number[]) {
-  const completionTokens = generated.reduce((sum, count) => sum + count, 0)
+export function usageWithoutDetails(promptTokens: number, completionTokens: number) {
   return {
     prompt_tokens: promptTokens,
     total_tokens: promptTokens + completionTokens,

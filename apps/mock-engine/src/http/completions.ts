@@ -165,7 +165,7 @@ async function streamCompletion(host: ServerHost, exchange: Exchange, completion
     offsets[unit]! += text.length
     const stats =
       options?.continuous_usage_stats === true && options.include_usage === true
-        ? { usage: usageWithoutDetails(prompt.promptTokens.length, [generated[unit]!]) }
+        ? { usage: usageWithoutDetails(prompt.promptTokens.length, generated[unit]!) }
         : {}
     const choice = {
       index,

@@ -19,6 +19,8 @@ export interface ExchangeRequest {
   readonly parameters: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
   readonly shape: ErrorShape
+  /** Of the body. */
+  readonly bytes: number
 }
 
 /** A client has so long to read what was written before the connection goes, which may overtake it. */

@@ -65,6 +65,7 @@ function exchangeOf(
     headers: request.headers,
     parameters: (request.params ?? {}) as Record<string, string>,
     query: request.query as Record<string, string>,
+    bytes: (request.body as Buffer | undefined)?.length ?? 0,
   })
 }
 

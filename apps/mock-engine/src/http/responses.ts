@@ -104,7 +104,11 @@ function prepareResponse(host: ServerHost, exchange: Exchange, body: ResponsesBo
   const isBackground = body.background === true
   if (isBackground && body.store === false)
     throw badRequest('background can only be used when `store` is true', 'background')
-  const conversation = [...earlierMessages(host, body), ...inputMessages(body.input)]
+  const earlier = earlierResponse(host, body)
+  const conversation = [
+    ...(earlier === undefined ? [] : [...earlier.conversation, ...earlier.answer]),
+    ...inputMessages(body.input),
+  ]
   const { instructions } = body
   const system = typeof instructions === 'string' ? [{ role: 'system', content: instructions }] : []
   const { tools, choice } = toolChoiceOf(body)
@@ -121,6 +125,7 @@ function prepareResponse(host: ServerHost, exchange: Exchange, body: ResponsesBo
   const record: ResponseRecord = {
     id,
     isBackground,
+    bytes: (earlier?.bytes ?? 0) + exchange.request.bytes + plan.tokens.length * eventBytes,
     conversation,
     response: {
       ...emptyResponse(body, id, served.name, room),
@@ -134,14 +139,17 @@ function prepareResponse(host: ServerHost, exchange: Exchange, body: ResponsesBo
   return { record, unit: { prompt, plan }, call }
 }
 
-/** The conversation that a response goes on with. */
-function earlierMessages(host: ServerHost, body: ResponsesBody): Readonly<Record<string, unknown>>[] {
+/** The response whose conversation this one goes on with. */
+function earlierResponse(host: ServerHost, body: ResponsesBody): ResponseRecord | undefined {
   const id = body.previous_response_id
-  if (id === undefined || id === null) return []
+  if (id === undefined || id === null) return undefined
   const record = host.responses.find(id)
   if (record === undefined) throw notFound(`Response with id '${id}' not found.`, 'previous_response_id')
-  return [...record.conversation, ...record.answer]
+  return record
 }
+
+/** About what an event takes, of which there is one a token. */
+const eventBytes = 256
 
 function formatText(body: ResponsesBody): string | undefined {
   const format = body.text?.format

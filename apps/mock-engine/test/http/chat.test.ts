@@ -137,6 +137,10 @@ describe('a streamed answer', () => {
     expect(counts).toEqual([0, 1, 2, 2])
     expect(events[1].usage).not.toHaveProperty('prompt_tokens_details')
     expect(events[3].usage).toHaveProperty('prompt_tokens_details')
+    const two = await stream(chat('hello', { n: 2, max_tokens: 2, stream_options: options }))
+    // Of its own choice; the last chunk counts all.
+    expect(Math.max(...two.slice(0, -2).map(({ usage }) => usage.completion_tokens))).toBe(2)
+    expect(two.at(-2).usage.completion_tokens).toBe(4)
   })
 
   test('has the tokens of every choice, each in order', async () => {

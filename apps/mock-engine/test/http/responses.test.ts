@@ -247,12 +247,18 @@ describe('in the background', () => {
   })
 })
 
-test('so many responses are kept, the oldest are forgotten', () => {
-  const store = new ResponseStore(2)
-  const record = (id: string) => ({ id, task: new AbortController() }) as Json
-  for (const id of ['a', 'b', 'c']) store.add(record(id))
-  expect(['a', 'b', 'c'].map((id) => store.find(id)?.id)).toEqual([undefined, 'b', 'c'])
-  const last = store.find('c')!
-  store.close()
-  expect([store.find('c'), last.task.signal.aborted]).toEqual([undefined, true])
+test('so many responses and bytes are kept, the oldest are forgotten', () => {
+  const record = (id: string, bytes = 10) => ({ id, bytes, task: new AbortController() }) as Json
+  const kept = (store: ResponseStore) => ['a', 'b', 'c'].filter((id) => store.find(id) !== undefined)
+  const counted = new ResponseStore({ count: 2, bytes: 1000 })
+  for (const id of ['a', 'b', 'c', 'c']) counted.add(record(id))
+  expect(kept(counted)).toEqual(['b', 'c'])
+  const weighed = new ResponseStore({ count: 100, bytes: 25 })
+  for (const id of ['a', 'b', 'c', 'c']) weighed.add(record(id))
+  expect(kept(weighed)).toEqual(['b', 'c'])
+  weighed.add(record('a', 1000))
+  expect(kept(weighed)).toEqual(['a'])
+  const last = weighed.find('a')!
+  weighed.close()
+  expect([kept(weighed), last.task.signal.aborted]).toEqual([[], true])
 })

@@ -107,7 +107,7 @@ describe('recorded requests', () => {
   })
 
   test('and responses have bounds that are said', () => {
-    expect(storedResponsesLimit).toBe(1000)
+    expect(storedResponsesLimit).toEqual({ count: 1000, bytes: 256 * 1024 * 1024 })
   })
 })
 
