@@ -16,5 +16,6 @@ export function listOf(value: unknown): readonly unknown[] {
 /** A refusal that names the field and what was found there. */
 export function invalidField(name: string, value: unknown, expected: string): PromptError {
   const found = Array.isArray(value) ? 'a list' : value === null ? 'null' : `a value of type ${typeof value}`
-  return new PromptError('PROMPT_BODY_INVALID', `${name}: got ${found}; expected ${expected}`)
+  const details = { key: name, expected }
+  return new PromptError('PROMPT_BODY_INVALID', `${name}: got ${found}; expected ${expected}`, { details })
 }

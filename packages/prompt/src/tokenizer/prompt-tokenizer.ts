@@ -1,4 +1,5 @@
 import { isAscii } from 'node:buffer'
+import { join } from 'node:path'
 import type { PromptEndpoint } from '../endpoint.js'
 import { PromptError } from '../errors.js'
 import {
@@ -47,6 +48,8 @@ export class PromptTokenizer {
   readonly #rendering: RenderOptions
 
   private constructor(folder: string, options: PromptTokenizerOptions) {
+    const cacheBytes = wholeOption('cacheBytes', options.cacheBytes)
+    const maximumCharacters = wholeOption('maxTextCharacters', options.maxTextCharacters)
     const files = readTokenizerFiles(folder)
     const { tokenizer, config, addedTokens, specialTokens, templates } = files
     this.#folder = folder
@@ -55,26 +58,21 @@ export class PromptTokenizer {
     try {
       this.#frame = specialFrameOf(tokenizer['post_processor'], config, specialTokens, addedTokens)
       const cuts = new TextCuts({ ...config, addedTokens, normalizer: tokenizer['normalizer'] })
-      this.#segments = new SegmentTokenizer(
-        libraryTokenizer(tokenizer, config),
-        cuts,
-        options.cacheBytes ?? 67_108_864,
-      )
+      this.#segments = new SegmentTokenizer(libraryTokenizer(tokenizer, config), cuts, cacheBytes)
       this.wholeReason = cuts.wholeReason
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause)
-      const message = `${folder}/tokenizer.json: it cannot be used (${reason})`
-      throw new PromptError('PROMPT_TOKENIZER_INVALID', message, { cause })
+      const file = join(folder, 'tokenizer.json')
+      const message = `${file}: it cannot be used (${reason})`
+      throw new PromptError('PROMPT_TOKENIZER_INVALID', message, { cause, details: { file } })
     }
-    this.#rendering = {
-      maximumCharacters: options.maxTextCharacters ?? 67_108_864,
-      now: options.now ?? (() => new Date()),
-    }
+    this.#rendering = { maximumCharacters, now: options.now ?? (() => new Date()) }
   }
 
   /**
    * Reads `tokenizer.json`, `tokenizer_config.json` and the chat template of a folder; without a template it still serves string
-   * prompts. Takes some 400 ms for 150 k tokens. Throws `PROMPT_TOKENIZER_MISSING`, `PROMPT_TOKENIZER_INVALID`.
+   * prompts. Takes some 400 ms for 150 k tokens. Throws `PROMPT_OPTION_INVALID`,
+   * `PROMPT_TOKENIZER_MISSING`, `PROMPT_TOKENIZER_INVALID`.
    */
   static load(folder: string, options: PromptTokenizerOptions = {}): PromptTokenizer {
     return new PromptTokenizer(folder, options)
@@ -141,6 +139,7 @@ export class PromptTokenizer {
       throw new PromptError(
         'PROMPT_TOKENIZER_MISSING',
         `${this.#folder}: it has no chat template; expected chat_template.jinja, chat_template.json or chat_template in tokenizer_config.json`,
+        { details: { file: this.#folder } },
       )
     if (PromptError.isInstance(template)) throw template
     return template
@@ -204,6 +203,13 @@ export class PromptTokenizer {
   }
 }
 
+function wholeOption(name: 'cacheBytes' | 'maxTextCharacters', given: number | undefined): number {
+  const value = given ?? 67_108_864
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  const message = `option ${name} is ${String(value)}; accepted: whole numbers from 0 on`
+  throw new PromptError('PROMPT_OPTION_INVALID', message, { details: { key: name, value } })
+}
+
 function parseBody(body: Uint8Array): JsonObject {
   let value: unknown
   try {
@@ -212,7 +218,7 @@ function parseBody(body: Uint8Array): JsonObject {
     if (isObject(value) && losesExactness(value)) value = parseExactJson(text)
   } catch (cause) {
     const message = `body: it is no JSON, or nested too deeply (${cause instanceof Error ? cause.message : String(cause)})`
-    throw new PromptError('PROMPT_BODY_INVALID', message, { cause })
+    throw new PromptError('PROMPT_BODY_INVALID', message, { cause, details: { key: 'body' } })
   }
   if (isObject(value)) return value
   throw invalidField('body', value, 'an object')

@@ -123,10 +123,13 @@ function readText(path: string): string {
     const { code } = cause as { code?: unknown }
     const isAbsent = code === 'ENOENT' || code === 'ENOTDIR'
     const reason = isAbsent ? 'there is no such file' : `it cannot be read (${(cause as Error).message})`
-    throw new PromptError('PROMPT_TOKENIZER_MISSING', `${path}: ${reason}`, { cause })
+    throw new PromptError('PROMPT_TOKENIZER_MISSING', `${path}: ${reason}`, {
+      cause,
+      details: { file: path },
+    })
   }
 }
 
 function invalidFile(path: string, what: string, cause?: unknown): PromptError {
-  return new PromptError('PROMPT_TOKENIZER_INVALID', `${path}: ${what}`, { cause })
+  return new PromptError('PROMPT_TOKENIZER_INVALID', `${path}: ${what}`, { cause, details: { file: path } })
 }

@@ -25,8 +25,9 @@ function failureOf(files: Readonly<Record<string, unknown>>): [string, string] {
   try {
     PromptTokenizer.load(folder)
   } catch (error) {
-    if (PromptError.isInstance(error)) return [error.code, error.message.replace(folder, '')]
-    throw error
+    if (!PromptError.isInstance(error)) throw error
+    expect(error.message.startsWith(String(error.details['file']))).toBe(true)
+    return [error.code, error.message.replace(folder, '')]
   }
   return ['', '']
 }
@@ -81,6 +82,13 @@ describe('a folder that is no tokenizer', () => {
     const failure = failureOf(files as Record<string, unknown>)
     expect(failure).toEqual([`PROMPT_TOKENIZER_${code}`, expect.stringMatching(message)])
   })
+
+  it.each([{ cacheBytes: -1 }, { cacheBytes: Number.NaN }, { maxTextCharacters: 1.5 }])(
+    'options %j',
+    (options) => {
+      expect(codeOf(() => PromptTokenizer.load(folderWith(good), options))).toBe('PROMPT_OPTION_INVALID')
+    },
+  )
 
   it('no folder at all', () => {
     expect(codeOf(() => PromptTokenizer.load(join(folderWith({}), 'nowhere')))).toBe(
@@ -162,7 +170,11 @@ describe('a body without a prompt is refused by the name of the field', () => {
   ])('%s %j', (endpoint, body, message) => {
     const tokenizer = PromptTokenizer.load(folderWith(good))
     expect(() => read(tokenizer, endpoint, body)).toThrow(
-      expect.objectContaining({ code: 'PROMPT_BODY_INVALID', message: expect.stringMatching(message) }),
+      expect.objectContaining({
+        code: 'PROMPT_BODY_INVALID',
+        message: expect.stringMatching(message),
+        details: expect.objectContaining({ key: expect.any(String) }),
+      }),
     )
   })
 })
