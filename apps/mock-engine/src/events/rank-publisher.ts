@@ -94,7 +94,6 @@ export class RankPublisher {
       return
     }
     this.batches++
-    if (this.#publisher.closed) return
     this.#publisher.send([this.#topic, sequenceFrame(BigInt(sequence)), payload]).catch(() => undefined)
   }
 

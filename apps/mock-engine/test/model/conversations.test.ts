@@ -61,6 +61,18 @@ describe('a conversation that cannot be rendered', () => {
   })
 })
 
+it('only an assistant calls tools', () => {
+  const message = (role: string) => ({ role, content: 'x', tool_calls: [{ function: { name: 'f' } }] })
+  const text = model.render(
+    conversation([message('user'), message('assistant')], { addGenerationPrompt: false }),
+  )
+  expect(text.split('<|im_end|>\n')).toEqual([
+    '<|im_start|>user\nx',
+    '<|im_start|>assistant\nx\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>',
+    '',
+  ])
+})
+
 describe('images of a conversation', () => {
   it('a placeholder stands where the text says, or before it', () => {
     const image = { type: 'input_image', image_url: 'http://x/y.png' }

@@ -82,6 +82,27 @@ describe('a chat template', () => {
     )
   })
 
+  it('is given messages as vLLM gives them', async () => {
+    configure({ chat_template: '{{ messages | tojson }}' })
+    const model = await loadModelFolder(folder)
+    const messages = [
+      { role: 'user', name: 'ann', content: [{ type: 'text', text: 'a' }, 'b'], reasoning: 'x', extra: 1 },
+      { role: 'assistant', content: null, tool_calls: [], reasoning_content: 'why', tool_call_id: null },
+      { role: 'assistant', tool_calls: [{ id: '1', function: { name: 'f', arguments: '{"a":1}' } }] },
+      { role: 'tool', tool_call_id: '1', content: [{ type: 'output_text', text: 'c' }] },
+    ]
+    expect(JSON.parse(model.render(conversation(messages)))).toEqual([
+      { role: 'user', name: 'ann', content: 'a\nb' },
+      { role: 'assistant', content: '', reasoning: 'why', reasoning_content: 'why' },
+      {
+        role: 'assistant',
+        content: '',
+        tool_calls: [{ id: '1', function: { name: 'f', arguments: { a: 1 } } }],
+      },
+      { role: 'tool', tool_call_id: '1', content: 'c' },
+    ])
+  })
+
   it('may be one of several, or a file of its own, which comes first', async () => {
     expect(
       await render([
