@@ -10,32 +10,41 @@ export function rowAt(canonicalRows: Uint32Array | undefined, index: number): nu
   return canonicalRows === undefined ? index : canonicalRows[index]!
 }
 
+/** Whether another worker starts at this index, which is above 0. */
+function isStart(
+  workerIdHigh: Uint32Array,
+  workerIdLow: Uint32Array,
+  canonicalRows: Uint32Array | undefined,
+  index: number,
+): boolean {
+  const row = rowAt(canonicalRows, index)
+  const before = rowAt(canonicalRows, index - 1)
+  return workerIdLow[row] !== workerIdLow[before] || workerIdHigh[row] !== workerIdHigh[before]
+}
+
 /** Index after the last row of the worker that starts at `start`. `O(ranks)`. */
 export function workerEnd(candidates: CandidateRows, start: number): number {
   const { count, canonicalRows, workerIdHigh, workerIdLow } = candidates
-  const first = rowAt(canonicalRows, start)
-  const high = workerIdHigh[first]!
-  const low = workerIdLow[first]!
   let end = start + 1
-  for (; end < count; end++) {
-    const row = rowAt(canonicalRows, end)
-    if (workerIdLow[row] !== low || workerIdHigh[row] !== high) break
-  }
+  while (end < count && !isStart(workerIdHigh, workerIdLow, canonicalRows, end)) end++
   return end
 }
 
 /** Workers among the rows. `O(n)`. */
 export function countWorkers(candidates: CandidateRows): number {
-  const { count } = candidates
-  let workers = 0
-  for (let start = 0; start < count; start = workerEnd(candidates, start)) workers++
+  const { count, canonicalRows, workerIdHigh, workerIdLow } = candidates
+  let workers = 1
+  for (let index = 1; index < count; index++)
+    if (isStart(workerIdHigh, workerIdLow, canonicalRows, index)) workers++
   return workers
 }
 
 /** Start of the worker at this place in ascending order of ids, counted from 0; there must be one. `O(n)`. */
 export function startOfWorker(candidates: CandidateRows, place: number): number {
+  const { canonicalRows, workerIdHigh, workerIdLow } = candidates
   let start = 0
-  for (let left = place; left > 0; left--) start = workerEnd(candidates, start)
+  for (let left = place; left > 0; start++)
+    if (isStart(workerIdHigh, workerIdLow, canonicalRows, start + 1)) left--
   return start
 }
 
@@ -71,19 +80,23 @@ export function workerReservations(candidates: OccupiedRows, start: number, end:
 
 /** Start of the worker with the fewest reservations, uniform over exact ties (reservoir). `O(n)`, allocates nothing. */
 export function leastLoadedWorker(candidates: OccupiedRows, random: WyRand): number {
-  const { count } = candidates
+  const { count, canonicalRows, workerIdHigh, workerIdLow, occupancy } = candidates
+  const { reservations } = occupancy
   let picked = 0
   let least = Infinity
   let ties = 0
-  for (let start = 0; start < count;) {
-    const end = workerEnd(candidates, start)
-    const load = workerReservations(candidates, start, end)
+  let start = 0
+  let load = 0
+  for (let end = 1; end <= count; end++) {
+    load += reservations[rowAt(canonicalRows, end - 1)]!
+    if (end < count && !isStart(workerIdHigh, workerIdLow, canonicalRows, end)) continue
     if (load < least) {
       picked = start
       least = load
       ties = 1
     } else if (load === least && random.below(++ties) === 0) picked = start
     start = end
+    load = 0
   }
   return picked
 }
@@ -165,8 +178,8 @@ export function pickByDevice(
   ratio: number,
   random: WyRand,
 ): number {
-  const { count, canonicalRows, occupancy } = candidates
-  const { deviceKind, cacheHits } = occupancy
+  const { count, canonicalRows, workerIdHigh, workerIdLow, occupancy } = candidates
+  const { reservations, deviceKind, cacheHits } = occupancy
   let cpuWorkers = 0
   let cpuTotal = 0
   let cpu = 0
@@ -180,9 +193,11 @@ export function pickByDevice(
   let fullHit = -1
   let fullHitLeast = Infinity
   let fullHitTies = 0
-  for (let start = 0; start < count;) {
-    const end = workerEnd(candidates, start)
-    const load = workerReservations(candidates, start, end)
+  let start = 0
+  let load = 0
+  for (let end = 1; end <= count; end++) {
+    load += reservations[rowAt(canonicalRows, end - 1)]!
+    if (end < count && !isStart(workerIdHigh, workerIdLow, canonicalRows, end)) continue
     const row = rowAt(canonicalRows, start)
     if (deviceKind[row] === 1) {
       cpuWorkers++
@@ -209,6 +224,7 @@ export function pickByDevice(
       } else if (load === fullHitLeast && random.below(++fullHitTies) === 0) fullHit = start
     }
     start = end
+    load = 0
   }
   if (fullHit >= 0) return fullHit
   if (cpuWorkers === 0) return accelerator

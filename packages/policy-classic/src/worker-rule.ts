@@ -76,6 +76,6 @@ function namedIndex({ pinnedWorker, affinityTarget }: Target, candidates: Candid
 
 /** Start of the worker that the request names without a rank; -1 = it names none, or none of these. */
 function namedWorker({ pinnedWorker, affinityTarget }: Target, candidates: CandidateRows): number {
-  if (pinnedWorker !== undefined || affinityTarget === undefined) return -1
-  return affinityTarget.dpRank === undefined ? findWorker(candidates, affinityTarget.workerId) : -1
+  const target = pinnedWorker ?? affinityTarget
+  return target === undefined || target.dpRank !== undefined ? -1 : findWorker(candidates, target.workerId)
 }
