@@ -215,7 +215,7 @@ describe('odd input that is a prompt all the same', () => {
     expect(read(tokenizer, 'completions', { prompt: 'a' }).tokens).toHaveLength(1)
   })
 
-  it('10,000 messages, and one of a million characters', () => {
+  it('10,000 messages, and one of a hundred thousand characters', () => {
     const tokenizer = PromptTokenizer.load(lettersFolder(plainTemplate))
     const messages = Array.from({ length: 10_000 }, (_, index) => ({
       role: index % 2 === 0 ? 'user' : 'assistant',
@@ -223,7 +223,7 @@ describe('odd input that is a prompt all the same', () => {
     }))
     const found = read(tokenizer, 'chat', { messages })
     expect(read(tokenizer, 'chat', { messages }).reusedTokens).toBe(found.allTokens)
-    const long = read(tokenizer, 'chat', { messages: [{ role: 'user', content: 'b '.repeat(500_000) }] })
-    expect(long.allTokens).toBe(1_000_002)
+    const long = read(tokenizer, 'chat', { messages: [{ role: 'user', content: 'b '.repeat(50_000) }] })
+    expect(long.allTokens).toBe(100_002)
   })
 })

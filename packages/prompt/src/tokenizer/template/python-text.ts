@@ -29,7 +29,7 @@ export function strip(
 }
 
 /** A number with a fraction, as Python writes it: `1.0`, `1e-05`, `1e+16`. */
-export function pythonFloat(value: number): string {
+function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0'
