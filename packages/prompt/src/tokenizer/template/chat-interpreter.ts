@@ -107,8 +107,7 @@ export class ChatInterpreter extends Interpreter {
         const value = this.evaluate(statement, scope)
         if (!silent.has(statement.type)) text += printed(value)
       }
-      if (text.length > this.#maximumCharacters)
-        throw new RangeError(`it gives more than ${this.#maximumCharacters} characters`)
+      this.#checkLength(text)
       if (this.#ending !== undefined) break
     }
     return text
@@ -135,11 +134,17 @@ export class ChatInterpreter extends Interpreter {
       setLoopFacts(facts, items, index)
       scope.variables.set('loop', loop)
       text += this.#print(node.body, scope)
+      this.#checkLength(text)
       const isBroken = this.#ending === 'Break'
       this.#ending = undefined
       if (isBroken) break
     }
     return text
+  }
+
+  #checkLength({ length }: string): void {
+    const most = this.#maximumCharacters
+    if (length > most) throw new RangeError(`it gives more than ${most} characters`)
   }
 
   #constant(node: SyntaxNode, make: () => RuntimeValue): RuntimeValue {
