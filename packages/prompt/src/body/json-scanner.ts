@@ -20,6 +20,9 @@ const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
+/** A key that canonical texts leave out. */
+const cacheMark = '"cache_control"'
+
 /** Bytes behind the backslash by what follows: 0 = no escape, 1 = the shortest form, 2 = a needless escape, 3 = four digits. */
 const escapes = new Uint8Array(256)
 for (const letter of '"\\bfnrt') escapes[letter.charCodeAt(0)] = 1
@@ -37,6 +40,8 @@ export class JsonScanner {
   // Where the bytes looked at end, and the next position to be asked for.
   #windowEnd = 0
   #nextSpecial = 0
+  // What has no place in a canonical text, counted: white space, needless escapes, cache marks.
+  #oddities = 0
 
   constructor(specials = new SpecialBytes()) {
     this.#specials = specials
@@ -50,6 +55,7 @@ export class JsonScanner {
     this.#windowEnd = 0
     this.#specials.positions[0] = noPosition
     this.#nextSpecial = 0
+    this.#oddities = 0
     try {
       this.#scanText(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0)
     } finally {
@@ -66,7 +72,7 @@ export class JsonScanner {
     // Each turn reads one value and what follows it, up to the next value.
     for (;;) {
       if (tape.count >= nodeLimit) throw bodyTooLarge(nodeLimit)
-      at = skipSpace(bytes, at)
+      at = this.#skipSpace(at)
       const first = at < bytes.length ? bytes[at]! : none
       let isOpen = false
       if (first === quote) at = this.#string(at, text)
@@ -74,15 +80,16 @@ export class JsonScanner {
         const end = first === openBracket ? this.#ids(at) : noIds
         if (end !== noIds) at = end
         else {
-          parent = tape.add(first === openBrace ? object : array, at, at, parent)
-          at = skipSpace(bytes, at + 1)
+          // Until it is closed, the place of its end holds what was odd before it.
+          parent = tape.add(first === openBrace ? object : array, at, this.#oddities, parent)
+          at = this.#skipSpace(at + 1)
           isOpen = bytes[at] !== (first === openBrace ? closeBrace : closeBracket)
         }
       } else if (first === minus || isDigit(first)) at = this.#number(at)
       else at = this.#word(at, first)
       // Closes what ends here.
       while (!isOpen) {
-        at = skipSpace(bytes, at)
+        at = this.#skipSpace(at)
         if (parent === none) {
           if (at < bytes.length) throw bodyError(bytes, at, 'the end')
           return
@@ -91,7 +98,7 @@ export class JsonScanner {
         const byte = bytes[at]
         if (byte === (isObject ? closeBrace : closeBracket)) {
           const outer = tape.extra(parent)
-          tape.close(parent, at + 1)
+          tape.close(parent, at + 1, tape.end(parent) === this.#oddities)
           parent = outer
         } else if (byte === comma) isOpen = true
         else throw bodyError(bytes, at, isObject ? '"," or "}"' : '"," or "]"')
@@ -104,9 +111,11 @@ export class JsonScanner {
   /** From before a key to behind its colon. */
   #key(start: number): number {
     const bytes = this.#bytes
-    let at = skipSpace(bytes, start)
+    let at = this.#skipSpace(start)
     if (bytes[at] !== quote) throw bodyError(bytes, at, 'a key in double quotes')
-    at = skipSpace(bytes, this.#string(at, key))
+    const end = this.#string(at, key)
+    if (end - at === cacheMark.length && isAt(bytes, at, cacheMark)) this.#oddities++
+    at = this.#skipSpace(end)
     if (bytes[at] !== colon) throw bodyError(bytes, at, '":"')
     return at + 1
   }
@@ -134,6 +143,7 @@ export class JsonScanner {
       if (byte === quote) {
         this.#nextSpecial = next + 1
         this.tape.add(isShortest ? kind : kind + 1, start, at + 1, saved)
+        if (!isShortest) this.#oddities++
         return at + 1
       }
       if (byte !== backslash)
@@ -154,6 +164,12 @@ export class JsonScanner {
         }
       }
     }
+  }
+
+  #skipSpace(start: number): number {
+    const end = skipSpace(this.#bytes, start)
+    if (end !== start) this.#oddities++
+    return end
   }
 
   #number(start: number): number {
@@ -203,12 +219,22 @@ export class JsonScanner {
         if (end !== noIds) {
           tape.idsUsed = first + 1 + tape.ids[first]!
           tape.add(idList, start, end, first)
+          // It may have white space.
+          this.#oddities++
         }
         return end
       }
       tape.growIds()
     }
   }
+}
+
+/** Whether a text of ASCII stands there. */
+function isAt(bytes: Uint8Array, start: number, text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    if (bytes[start + index] !== text.charCodeAt(index)) return false
+  }
+  return true
 }
 
 function isDigit(byte: number): boolean {

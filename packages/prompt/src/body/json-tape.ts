@@ -73,8 +73,8 @@ export class JsonTape {
   }
 
   /**
-   * Object or array: while open the node that it stands in, then the node that follows it and all within. Text: bytes that its
-   * shortest form is shorter. Ids: where their length stands in `ids`.
+   * Object or array: while open the node that it stands in, then the node that follows it and all within, or the complement of that where
+   * it is in canonical form. Text: bytes that its shortest form is shorter. Ids: where their length stands in `ids`.
    */
   extra(node: number): number {
     return this.#words[node * wordsPerNode + 3]!
@@ -82,12 +82,19 @@ export class JsonTape {
 
   /** The node behind this one and all within it. */
   next(node: number): number {
-    return this.kind(node) <= nodeKinds.array ? this.extra(node) : node + 1
+    if (this.kind(node) > nodeKinds.array) return node + 1
+    const next = this.extra(node)
+    return next < 0 ? ~next : next
   }
 
-  close(node: number, end: number): void {
+  /** Of an object or array: whether its bytes are those of its canonical text. */
+  isCanonical(node: number): boolean {
+    return this.extra(node) < 0
+  }
+
+  close(node: number, end: number, isCanonical: boolean): void {
     this.#words[node * wordsPerNode + 2] = end
-    this.#words[node * wordsPerNode + 3] = this.count
+    this.#words[node * wordsPerNode + 3] = isCanonical ? ~this.count : this.count
   }
 
   /** Makes room for one more id. */

@@ -70,7 +70,8 @@ class ConversationWriter {
     const node = view.find(0, name)
     if (node === absent || (view.isArray(node) && view.tape.next(node) === node + 1)) return
     this.#ascii(`"${name}":`)
-    this.#content(node)
+    if (name === 'tools') this.#tree(node, false)
+    else this.#content(node)
     this.#sink.byte(comma)
   }
 
@@ -123,7 +124,7 @@ class ConversationWriter {
   }
 
   /** A node and all within it. Closing brackets have no nodes: they are what stands between one node and the next. */
-  #tree(root: number): void {
+  #tree(root: number, mayHaveMedia = true): void {
     const { bytes, tape } = this.#view
     const end = tape.next(root)
     let at = tape.start(root)
@@ -141,13 +142,15 @@ class ConversationWriter {
       }
       if (needsComma) this.#sink.byte(comma)
       needsComma = !isKey
-      if (kind === object && !isValue && isMediaPart(this.#view, node)) {
-        this.#media(node)
+      const isPart = kind === object && !isValue && mayHaveMedia && isMediaPart(this.#view, node)
+      isValue = isKey
+      if (isPart || (kind <= array && !mayHaveMedia && tape.isCanonical(node))) {
+        if (isPart) this.#media(node)
+        else this.#sink.copy(bytes, tape.start(node), tape.end(node))
         at = tape.end(node)
         node = tape.next(node)
         continue
       }
-      isValue = isKey
       if (kind === object || kind === array) {
         at = tape.start(node) + 1
         this.#sink.byte(bytes[at - 1]!)

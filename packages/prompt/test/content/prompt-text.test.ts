@@ -9,6 +9,23 @@ import { textOf } from './support.js'
 const reader = new BodyReader(new BlockHasher())
 
 describe('the canonical text of a conversation', () => {
+  it('is the bytes themselves of tools that are canonical, and of those within others that are not', () => {
+    const tools = '[{"name":"f","x":{"a":[1.5,"b\\n",{}]}},{"name":"g","y":[[],[true]]}]'
+    const textOfTools = (json: string) => textOf('chat', `{"tools":${json},"messages":[]}`)
+    expect(textOfTools(tools)).toBe(`"tools":${tools},"messages":[`)
+    for (const odd of [
+      tools.replaceAll(',"y"', ' , "y"'),
+      tools.replace('"f"', '"\\u0066"'),
+      tools.replace('"x"', '"\\u0078"'),
+      tools.replace('[[]', '[[ ]'),
+      tools.replace('}]}}', ' }]}}'),
+      tools.replace('"x"', '"cache_control":{"a":1},"x"'),
+      ` ${tools} `,
+    ])
+      expect(textOfTools(odd), odd).toBe(`"tools":${tools},"messages":[`)
+    expect(textOfTools('[{"enum":[1, 2,\n3]}]')).toBe('"tools":[{"enum":[1,2,3]}],"messages":[')
+  })
+
   it('chat: tools and documents first, wherever they stand, then the turns, open for more', () => {
     const body = `{ "messages": [ {"role": "user", "name": "Bo", "content": "Hi\\u0021"},
       {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}}]} ],
