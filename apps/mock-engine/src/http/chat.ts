@@ -90,7 +90,7 @@ function wholeChat(host: ServerHost, chat: Chat, cached: number): object {
       index,
       message: {
         role: 'assistant',
-        content: call === undefined ? chat.echoed + plan.pieces.join('') : call.isNamed ? '' : null,
+        content: call === undefined ? chat.echoed + plan.pieces.join('') : '',
         refusal: null,
         annotations: null,
         audio: null,

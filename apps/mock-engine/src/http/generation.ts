@@ -1,7 +1,7 @@
 import type { Generation, GenerationRequest, ServedEngine } from '../engine/serving.js'
 import { badRequest, internalError } from './api-error.js'
 import { ClientGone } from './exchange.js'
-import type { EngineMetrics } from './metrics.js'
+import type { AdapterPlace, EngineMetrics } from './metrics.js'
 import type { Plan } from './plan.js'
 import type { Phase, StatsCounter } from './stats.js'
 
@@ -80,6 +80,12 @@ function runUnit(
     const last = plan.tokens.length - 1
     // With the limit the last token and the end are one event, as in vLLM; an end of its own comes after the last token.
     const heldBack = plan.finishReason === 'length' ? last : -1
+    const { loraName } = prompt
+    let place: AdapterPlace
+    const move = (to: AdapterPlace) => {
+      if (loraName !== undefined) metrics.adapterMoved(loraName, place, to)
+      place = to
+    }
     let cached = 0
     let generated = 0
     const rank = () => generation?.rank ?? prompt.rank ?? 0
@@ -89,6 +95,7 @@ function runUnit(
       endsBy: plan.finishReason,
       onAdmitted: (cachedTokens) => {
         cached = cachedTokens
+        move('running')
         if (waiter.phase === 'queued') waiter.phase = 'prefill'
       },
       onToken: (token) => {
@@ -98,6 +105,7 @@ function runUnit(
         if (token !== heldBack) watcher.onToken?.(index, token, cached)
       },
       onEnd: (end, message) => {
+        move(undefined)
         stats.generatedTokens += generated
         metrics.ended(rank(), end, seconds())
         if (end === 'aborted') reject(new ClientGone())
@@ -113,6 +121,7 @@ function runUnit(
         }
       },
     })
+    move('waiting')
     generations.push(generation)
   })
 }

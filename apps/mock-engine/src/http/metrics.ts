@@ -10,10 +10,15 @@ const latencyBuckets = [
   0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680,
 ]
 
+/** Where a request of an adapter is; undefined = not in the engine. */
+export type AdapterPlace = 'waiting' | 'running' | undefined
+
 /** What the metrics tell of the server besides the engine's own facts. */
 export interface MetricsOptions {
   readonly modelName: string
   readonly cachesPrefixes: boolean
+  /** LoRA adapters that are served. */
+  readonly adapters: number
 }
 
 /**
@@ -27,6 +32,8 @@ export class EngineMetrics {
   #succeeded: Counter | undefined
   #firstToken!: Histogram
   #latency!: Histogram
+  /** Requests by adapter; as many as are served. */
+  readonly #adapters = { waiting: new Map<string, number>(), running: new Map<string, number>() }
 
   constructor(engine: ServedEngine, options: MetricsOptions) {
     this.#engine = engine
@@ -66,8 +73,32 @@ export class EngineMetrics {
     else this.#succeeded!.inc({ ...labels, finished_reason: end === 'aborted' ? 'abort' : end })
   }
 
+  /** A request of an adapter goes from one place to another. */
+  adapterMoved(name: string, from: AdapterPlace, to: AdapterPlace): void {
+    for (const [place, change] of [
+      [from, -1],
+      [to, 1],
+    ] as const) {
+      if (place === undefined) continue
+      const count = (this.#adapters[place].get(name) ?? 0) + change
+      if (count > 0) this.#adapters[place].set(name, count)
+      else this.#adapters[place].delete(name)
+    }
+  }
+
   #addVllm(): void {
-    const { cachesPrefixes } = this.#options
+    const { cachesPrefixes, adapters } = this.#options
+    if (adapters > 0)
+      this.#gauge('vllm:lora_requests_info', 'Running stats on lora requests.', () => [
+        [
+          {
+            max_lora: String(adapters),
+            running_lora_adapters: [...this.#adapters.running.keys()].join(','),
+            waiting_lora_adapters: [...this.#adapters.waiting.keys()].join(','),
+          },
+          Date.now() / 1000,
+        ],
+      ])
     this.#perRank(
       'gauge',
       'vllm:num_requests_running',

@@ -92,7 +92,11 @@ class RunningEngine implements MockEngine {
     const cachesPrefixes = settings.engineOptions.cachesPrefixes ?? true
     const root = settings.modelFolder ?? settings.models[0]!
     const stats = new StatsCounter()
-    const metrics = new EngineMetrics(engine, { modelName: settings.models[0]!, cachesPrefixes })
+    const metrics = new EngineMetrics(engine, {
+      modelName: settings.models[0]!,
+      cachesPrefixes,
+      adapters: settings.adapters.length,
+    })
     const faults = new Faults(engine, settings.seed)
     this.#host = {
       engine,

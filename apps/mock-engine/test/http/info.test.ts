@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { simulatedVersions } from '../../src/http/info.js'
-import { type Json, ask, chat, serverForTests } from '../support/mock-server.js'
+import { type Json, ask, chat, serverForTests, until } from '../support/mock-server.js'
 
 const vllm = await serverForTests({
   model: ['base', 'alias'],
@@ -97,6 +97,40 @@ describe('/metrics', () => {
     expect(text).toContain('# TYPE vllm:prefix_cache_hits_total counter')
     expect(text).toContain('# TYPE vllm:kv_cache_usage_perc gauge')
     expect(samples(text, 'process_start_time_seconds')['']).toBeGreaterThan(1e9)
+  })
+
+  test('of vLLM name the adapters that run or wait', async () => {
+    const own = await serverForTests({
+      loraAdapters: ['adapter-a', 'adapter-b'],
+      maxRunning: 1,
+      speedup: 1,
+      timing: { type: 'fixed', prefill_ms: 5, decode_ms: 20 },
+    })
+    const adapters = async () => {
+      const { text } = await ask(own, '/metrics')
+      const [, running, waiting] =
+        /vllm:lora_requests_info\{max_lora="2",running_lora_adapters="(.*)",waiting_lora_adapters="(.*)"\}/u.exec(
+          text,
+        )!
+      return [running, waiting]
+    }
+    const run = (model: string) => {
+      const abort = new AbortController()
+      const body = { model, prompt: 'x', max_tokens: 5000, ignore_eos: true }
+      const done = ask(own, '/v1/completions', body, { signal: abort.signal }).catch(() => 'aborted')
+      return { abort, done }
+    }
+    const first = run('adapter-a')
+    await until('one runs', async () => (await adapters())[0] === 'adapter-a')
+    const second = run('adapter-b')
+    await until('one waits', async () => (await adapters())[1] === 'adapter-b')
+    first.abort.abort()
+    await until('the other runs', async () => (await adapters())[0] === 'adapter-b')
+    second.abort.abort()
+    await until('none runs', async () => (await adapters()).join('') === '')
+    expect(await Promise.all([first.done, second.done])).toEqual(['aborted', 'aborted'])
+    const plain = await serverForTests()
+    expect((await ask(plain, '/metrics')).text).not.toContain('lora_requests_info')
   })
 
   test('of SGLang have its names', async () => {
