@@ -121,6 +121,11 @@ describe('a tokenizer that is slow', () => {
     const reader = await testReader({ maxTextBytes: 500 })
     expectApproximate(await readChat(reader, byteFolder()), 'too_large', undefined)
     expect(reader.counters()).toMatchObject({ causes: { too_large: 1 }, threads: { tooLarge: 1 } })
+    // Media are not among them: they are not sent.
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${text}` } }
+    const messages = [{ role: 'user', content: [image] }]
+    const request = requestOf('chat', { messages }, { tokenizer: byteFolder() })
+    expect(await reader.read(request)).toMatchObject({ exactness: 'exact_before_media' })
   })
 })
 
@@ -136,6 +141,19 @@ describe('a reader that is closed', () => {
 })
 
 describe('estimates', () => {
+  it('learn nothing from prompts with media', async () => {
+    const reader = await testReader()
+    const content = [
+      { type: 'text', text },
+      { type: 'image_url', image_url: { url: 'x' } },
+    ]
+    const body = { messages: [{ role: 'user', content }], chat_template: 'own' }
+    const read = (): PromptReading => atOnce(reader.read(requestOf('chat', body)))
+    const before = read()
+    for (let time = 0; time < 50; time++) reader.learn(read(), 2 * before.promptTokens)
+    expect(read().promptTokens).toBe(before.promptTokens)
+  })
+
   it('follow what engines counted, model by model', async () => {
     const reader = await testReader()
     const read = (model: string): PromptReading => atOnce(reader.read(requestOf('chat', { ...chat, model })))
@@ -144,6 +162,8 @@ describe('estimates', () => {
     for (let time = 0; time < 200; time++) reader.learn(read('m'), Math.round(before.body.textBytes / 2))
     expect(read('m').promptTokens).toBeGreaterThan(1.8 * before.promptTokens)
     expect(read('other').promptTokens).toBe(before.promptTokens)
+    const renamed = reader.read(requestOf('chat', { ...chat, model: 'other' }, { model: 'm' }))
+    expect(atOnce(renamed)).toMatchObject({ model: 'm', promptTokens: read('m').promptTokens })
     expect(reader.overlapBlocks(before, 8)).toBeGreaterThan(14)
   })
 })

@@ -72,6 +72,9 @@ describe('what a request is routed on', () => {
       nvext: { token_data },
     })
     expect(withChain(reading)).toMatchObject(exactly(token_data))
+    const messages = [{ role: 'user', content: words }]
+    const ignored = await read('chat', { messages, nvext: { token_data } }, { nvext: false })
+    expect(ignored.tokens).toEqual((await read('chat', { messages })).tokens)
   })
 
   it('string prompt: what the tokenizer makes of it', async () => {
