@@ -76,7 +76,7 @@ describe('a chat template', () => {
   }
 
   it('knows special tokens and what the client adds', async () => {
-    const given = { templateArguments: { tone: 'kind' } }
+    const given = { tools: [], documents: [], templateArguments: { tone: 'kind' } }
     expect(await render('{{ bos_token }}{{ tone }}{{ tools is none }}{{ documents is none }}', given)).toBe(
       '<s>kindtruetrue',
     )
