@@ -91,8 +91,9 @@ class ConversationWriter {
     const end = tape.next(node)
     for (let turn = node + 1; turn < end; turn = tape.next(turn)) {
       if (turn > node + 1) this.#sink.byte(comma)
-      if (view.isObject(turn) && !isOfMediaType(view, turn)) this.#turn(turn)
-      else this.#tree(turn)
+      if (!view.isObject(turn)) this.#tree(turn)
+      else if (isOfMediaType(view, turn)) this.#media(turn)
+      else this.#turn(turn)
     }
     return true
   }
@@ -123,14 +124,14 @@ class ConversationWriter {
     if (isText) this.#ascii('}]')
   }
 
-  /** A node and all within it. Closing brackets have no nodes: they are what stands between one node and the next. */
+  /** The value of a key and all within it. Closing brackets have no nodes: they are what stands between one node and the next. */
   #tree(root: number, mayHaveMedia = true): void {
     const { bytes, tape } = this.#view
     const end = tape.next(root)
     let at = tape.start(root)
     let needsComma = false
-    // Whether a key stands before it.
-    let isValue = false
+    // Whether a key stands before it, as it does before the root.
+    let isValue = true
     for (let node = root; node < end;) {
       if (this.#close(at, tape.start(node))) needsComma = true
       const kind = tape.kind(node)

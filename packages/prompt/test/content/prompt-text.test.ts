@@ -97,7 +97,11 @@ describe('the canonical text of a conversation', () => {
       '"input":[<>',
     )
     // What a tool is told is no part of the conversation's content, whatever its keys.
-    const call = { role: 'assistant', tool_calls: [{ function: { arguments: { type: 'image_url' } } }] }
+    const call = {
+      role: 'assistant',
+      tool_calls: [{ function: { arguments: { type: 'image_url' } } }],
+      audio: { type: 'image' },
+    }
     expect(textOf('chat', { messages: [call] })).toBe(`"messages":[${JSON.stringify(call)}`)
   })
 
