@@ -49,7 +49,7 @@ export class Faults {
       random: seededRandom(this.#seed + this.#made),
     }
     this.#active.push(active)
-    this.applyToEngine()
+    this.#applyToEngine()
     return reportOf(active)
   }
 
@@ -62,7 +62,7 @@ export class Faults {
     if (id !== undefined && !this.#active.some((active) => active.id === id))
       throw notFound(`no fault '${id}' is active`)
     this.#active = id === undefined ? [] : this.#active.filter((active) => active.id !== id)
-    this.applyToEngine()
+    this.#applyToEngine()
   }
 
   /** The first fault that meets a request, counted as applied; undefined = none. O(faults). */
@@ -89,8 +89,8 @@ export class Faults {
     return this.#active.some(({ fault }) => fault.kind === 'health_lies' && fault.says === 503) ? 503 : 200
   }
 
-  /** Tells the engine what holds of it as a whole; also after a restart. */
-  applyToEngine(): void {
+  /** Tells the engine what holds of it as a whole, restarts included. */
+  #applyToEngine(): void {
     const faults = this.#active.map(({ fault }) => fault)
     this.#engine.setHang(faults.some((fault) => fault.kind === 'health_lies' && fault.says === 200))
     this.#engine.setSlowness(

@@ -125,7 +125,6 @@ class RunningEngine implements MockEngine {
         })
         stats.restarts++
         metrics.reset()
-        faults.applyToEngine()
       },
     }
     for (const fault of settings.faults) faults.add(fault)

@@ -150,7 +150,7 @@ describe('a server', () => {
   })
 
   test('answers what runs before it ends, when drained', async () => {
-    const own = await startMockEngine({ speedup: 1000 })
+    const own = await startMockEngine({ speedup: 1000, keepAliveMs: 600_000 })
     own.addFault({ kind: 'health_lies', says: 200 })
     const idle = new RawClient(own).get('/health')
     await until('answered', () => idle.received.includes('200'))
