@@ -11,7 +11,10 @@ export interface ServedEngineOptions {
   readonly flavour?: Flavour | undefined
   /** Data-parallel ranks, each with a pool and a queue of its own, 1 to 1,024. Default 1. */
   readonly ranks?: number | undefined
-  /** Tokens of a block, 2 to 65,536, in both flavours: pages of one token, as SGLang has them unless told otherwise, are not simulated. Default 16. */
+  /**
+   * Tokens of a block, 2 to 65,536, in both flavours: pages of one token, as SGLang has them unless told otherwise, are not simulated.
+   * Default 16.
+   */
   readonly blockSize?: number | undefined
   /** Blocks of the pool of a rank, 1 to 2^24. Default 2,048. */
   readonly blocksPerRank?: number | undefined

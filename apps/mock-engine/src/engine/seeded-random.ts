@@ -1,4 +1,7 @@
-/** Numbers from 0 to below 1, the same for the same seed (a whole number, of which 32 bits count): mulberry32. For tests and texts, not for secrets. */
+/**
+ * Numbers from 0 to below 1, the same for the same seed (a whole number, of which 32 bits count): mulberry32. For tests and texts, not
+ * for secrets.
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0
   return () => {

@@ -56,7 +56,10 @@ export interface RankFacts {
 export interface ServedModel {
   readonly encode: (text: string, addSpecialTokens: boolean) => Uint32Array
   readonly decode: (tokens: Uint32Array) => string
-  /** The whole prompt of a conversation, special tokens included. Throws `MOCK_ENGINE_CONVERSATION_INVALID` for messages that cannot be rendered. */
+  /**
+   * The whole prompt of a conversation, special tokens included. Throws `MOCK_ENGINE_CONVERSATION_INVALID` for messages that cannot be
+   * rendered.
+   */
   readonly render: (conversation: Conversation) => string
   readonly vocabularySize: number
   /** The token that stands for an image in `render`; absent = the model sees none. */
@@ -73,7 +76,10 @@ export interface Conversation {
   readonly templateArguments: Readonly<Record<string, unknown>>
 }
 
-/** Where the KV events of a rank are to be had on this machine, with real ports; where the engine connects, that endpoint, which a router binds. */
+/**
+ * Where the KV events of a rank are to be had on this machine, with real ports; where the engine connects, that endpoint, which a router
+ * binds.
+ */
 export interface RankEventSockets {
   readonly rank: number
   readonly endpoint: string
@@ -106,7 +112,10 @@ export interface ServedEngine {
   readonly setHang: (hangs: boolean) => void
   /** Passes take so many times as long; 1 = as configured. */
   readonly setSlowness: (factor: number) => void
-  /** As vLLM's `/reset_prefix_cache`: empties the cache of every rank and says so in its events; false and nothing done while a request is alive. */
+  /**
+   * As vLLM's `/reset_prefix_cache`: empties the cache of every rank and says so in its events; false and nothing done while a request
+   * is alive.
+   */
   readonly resetPrefixCache: () => boolean
   /** A new incarnation: empty cache, sequence numbers from 0, all generations end as `restarted`; facts may change. */
   readonly restart: (facts?: {

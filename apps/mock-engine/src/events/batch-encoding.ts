@@ -4,7 +4,10 @@ import { extraKeysOfBlock } from '../engine/block-names.js'
 import type { Flavour } from '../engine/serving.js'
 import type { CacheEvent, StoredBlocks } from './cache-event.js'
 
-/** How blocks are called in events: 64 bits of the name, unsigned or signed, or all 32 bytes. vLLM can do the first and the last, SGLang does the second. */
+/**
+ * How blocks are called in events: 64 bits of the name, unsigned or signed, or all 32 bytes. vLLM can do the first and the last, SGLang
+ * does the second.
+ */
 export const hashForms = ['u64', 'i64', 'bytes'] as const
 
 /** One of `hashForms`. */

@@ -5,7 +5,10 @@ import { invalidEndpoint, isIpv6 } from './endpoints.js'
 const attempts = 40
 const retryMs = 25
 
-/** Binds and gives the endpoint with its real port. A port that is taken is tried again for a second: a restart may find its own not yet free. Throws `MOCK_ENGINE_ENDPOINT_INVALID`. */
+/**
+ * Binds and gives the endpoint with its real port. A port that is taken is tried again for a second: a restart may find its own not yet
+ * free. Throws `MOCK_ENGINE_ENDPOINT_INVALID`.
+ */
 export async function bindSocket(socket: Publisher | Router, endpoint: string): Promise<string> {
   socket.ipv6 = isIpv6(endpoint)
   for (let attempt = 1; ; attempt++) {

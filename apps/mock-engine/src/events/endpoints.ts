@@ -3,7 +3,10 @@ import { MockEngineError } from '../errors.js'
 const largestPort = 65_535
 const accepted = 'tcp://host:port, ipc://path, inproc://name'
 
-/** The endpoint of a rank, as vLLM derives it: the port plus the rank, `_dp{rank}` behind the name of `inproc://`. Port 0 or `*` stays: any free one. Throws `MOCK_ENGINE_ENDPOINT_INVALID`. */
+/**
+ * The endpoint of a rank, as vLLM derives it: the port plus the rank, `_dp{rank}` behind the name of `inproc://`. Port 0 or `*` stays:
+ * any free one. Throws `MOCK_ENGINE_ENDPOINT_INVALID`.
+ */
 export function endpointOfRank(endpoint: string, rank: number): string {
   if (/^inproc:\/\/./.test(endpoint)) return rank === 0 ? endpoint : `${endpoint}_dp${rank}`
   if (/^ipc:\/\/./.test(endpoint)) {

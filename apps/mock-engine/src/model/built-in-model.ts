@@ -12,7 +12,10 @@ export const modelFolderPath: string = fileURLToPath(
     .find((url) => existsSync(new URL('tokenizer.json', url)))!,
 )
 
-/** The model that a simulated engine has unless told otherwise: a small byte-level BPE and a ChatML-like template, in code of its own. Reads its file each time. */
+/**
+ * The model that a simulated engine has unless told otherwise: a small byte-level BPE and a ChatML-like template, in code of its own.
+ * Reads its file each time.
+ */
 export function builtInModel(): ServedModel {
   const file = JSON.parse(readFileSync(`${modelFolderPath}/tokenizer.json`, 'utf8')) as ByteTokenizerFile
   const tokenizer = new ByteTokenizer(file)

@@ -49,7 +49,10 @@ export function templateMessages(
   })
 }
 
-/** The identifiers of the images of a conversation, in the order of their placeholders: the client's `uuid`, or SHA-256 of its bytes or of its URL in hexadecimal digits. */
+/**
+ * The identifiers of the images of a conversation, in the order of their placeholders: the client's `uuid`, or SHA-256 of its bytes or
+ * of its URL in hexadecimal digits.
+ */
 export function imageIdentifiers({ messages }: Pick<Conversation, 'messages'>): string[] {
   return messages.flatMap(({ content }) =>
     Array.isArray(content) ? content.filter(isImage).map((part) => identifierOf(part)) : [],

@@ -65,6 +65,24 @@ it('numbers that no token has are nothing', async () => {
   expect([...model.encode('<far>', false)]).toEqual([5000])
 })
 
+it('tokens are added around a text where it is asked for, and spaces stay as they are', async () => {
+  const path = join(folder, 'tokenizer.json')
+  const tokenizer = JSON.parse(readFileSync(path, 'utf8'))
+  const [{ id, content }] = tokenizer.added_tokens
+  tokenizer.post_processor = {
+    type: 'TemplateProcessing',
+    single: [{ SpecialToken: { id: content, type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }],
+    pair: [],
+    special_tokens: { [content]: { id: content, ids: [id], tokens: [content] } },
+  }
+  writeFileSync(path, JSON.stringify(tokenizer))
+  configure({ clean_up_tokenization_spaces: true })
+  const model = await loadModelFolder(folder)
+  const plain = model.encode('a , b .', false)
+  expect([...model.encode('a , b .', true)]).toEqual([id, ...plain])
+  expect(model.decode(plain)).toBe('a , b .')
+})
+
 describe('a chat template', () => {
   const render = async (
     template: unknown,
