@@ -33,6 +33,24 @@ describe('a template gives what Jinja in Python gives', () => {
   })
 })
 
+describe('what the library of templates does not know is refused, not guessed', () => {
+  it.each([
+    "{{ '%s' % 'a' }}",
+    "{{ '{}'.format(1) }}",
+    "{{ 'ab' * 2 }}",
+    '{{ 2.5 | round }}',
+    '{{ [1] | select | list }}',
+    '{{ dict(a=1) }}',
+    '{% raw %}{{ x }}{% endraw %}',
+    '{{ 1 is sameas 1 }}',
+    '{{ 1 | no_such_filter }}',
+    '{{ 1 is no_such_test }}',
+    "{% include 'other' %}",
+  ])('%s', (template) => {
+    expect(codeOf(() => render(template))).toBe('PROMPT_TEMPLATE_FAILED')
+  })
+})
+
 describe('the end of a template that is too much', () => {
   it('text beyond the maximum, of one piece and of many', () => {
     expect(render('{{ a }}', JSON.stringify({ a: 'x'.repeat(1000) }))).toHaveLength(1000)

@@ -12,7 +12,7 @@ import {
   stringMethod,
   textOf,
 } from './operations.js'
-import { type JsonStyle, printed, pythonJson, strip } from './python-text.js'
+import { type JsonStyle, capitalized, printed, pythonJson, strip, titled } from './python-text.js'
 import {
   ArrayValue,
   IntegerValue,
@@ -124,8 +124,9 @@ export class ChatInterpreter extends Interpreter {
     const items = isFiltered
       ? all.filter((item) => isTruthy(this.evaluate(node.iterable.test, scopeOf(item))))
       : all
-    if (items.length === 0) return this.#print(node.defaultBlock, outer)
     let text = ''
+    // As in Jinja, a turn that is cut short is none.
+    let hasTurn = false
     // One object that changes from turn to turn, as Jinja's.
     const facts = new Map<string, RuntimeValue>()
     const loop = new ObjectValue(facts)
@@ -135,11 +136,12 @@ export class ChatInterpreter extends Interpreter {
       scope.variables.set('loop', loop)
       text += this.#print(node.body, scope)
       this.#checkLength(text)
-      const isBroken = this.#ending === 'Break'
+      const ending = this.#ending
       this.#ending = undefined
-      if (isBroken) break
+      if (ending === 'Break') break
+      if (ending === undefined) hasTurn = true
     }
-    return text
+    return hasTurn ? text : text + this.#print(node.defaultBlock, outer)
   }
 
   #checkLength({ length }: string): void {
@@ -251,6 +253,14 @@ export class ChatInterpreter extends Interpreter {
     }
     if (name === 'string' && args.length === 0)
       return new StringValue(printed(this.evaluate(node.operand, scope)))
+    if (name === 'join' && args.length <= 1 && args.every(isPositional)) {
+      const separator = args[0] === undefined ? '' : printed(this.evaluate(args[0], scope))
+      return new StringValue(itemsOf(this.evaluate(node.operand, scope)).map(printed).join(separator))
+    }
+    if ((name === 'title' || name === 'capitalize') && args.length === 0)
+      return new StringValue(
+        (name === 'title' ? titled : capitalized)(printed(this.evaluate(node.operand, scope))),
+      )
     return super.evaluate(node, scope)
   }
 

@@ -1,5 +1,5 @@
 import { Environment, type RuntimeValue, type Scope } from './jinja-library.js'
-import { strip } from './python-text.js'
+import { capitalized, strip } from './python-text.js'
 import {
   ArrayValue,
   BooleanValue,
@@ -66,6 +66,8 @@ export function stringMethod(
       throw new TypeError(`${name} of ${first.type}: expected characters`)
     return new StringValue(strip(value, name, textOf(first)))
   }
+  if (name === 'capitalize') return new StringValue(capitalized(value))
+  if (name === 'title') return new StringValue(value.replaceAll(/\p{L}+/gu, capitalized))
   if (args.length !== 1 || !(first instanceof StringValue)) return undefined
   if (name === 'startswith') return booleanValue(value.startsWith(first.value))
   if (name === 'endswith') return booleanValue(value.endsWith(first.value))

@@ -28,6 +28,17 @@ export function strip(
   return start === 0 && end === text.length ? text : text.slice(start, end)
 }
 
+/** Its first letter large, all others small. */
+export function capitalized(text: string): string {
+  const [first = ''] = text
+  return first.toUpperCase() + text.slice(first.length).toLowerCase()
+}
+
+/** Jinja's filter `title`: what follows white space, a dash or an opening bracket is capitalized. */
+export function titled(text: string): string {
+  return text.replaceAll(/[^-\s({[<]+/gu, capitalized)
+}
+
 /** A number with a fraction, as Python writes it: `1.0`, `1e-05`, `1e+16`. */
 function pythonFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
