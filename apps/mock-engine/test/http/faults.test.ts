@@ -299,6 +299,8 @@ describe('/admin/restart', () => {
     const metrics = (await ask(own, '/metrics')).text
     expect(metrics).toContain('num_gpu_blocks="500"')
     expect(metrics).toContain('vllm:prefix_cache_hits_total{model_name="mock-model",engine="0"} 0')
+    // Those before the restart are not counted any more.
+    expect(metrics).toContain('finished_reason="length"} 1')
     expect(own.stats().restarts).toBe(1)
     expect((await ask(own, '/admin/restart', { block_sizes: 32 })).status).toBe(400)
     expect((await ask(own, '/admin/restart', { block_size: 1 })).status).toBe(400)
