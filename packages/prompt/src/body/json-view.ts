@@ -32,6 +32,10 @@ export class JsonView {
     return node !== absent && (this.tape.kind(node) === text || this.tape.kind(node) === escapedText)
   }
 
+  isNumber(node: number): boolean {
+    return node !== absent && this.tape.kind(node) === number
+  }
+
   /** The value of the last such key, as `JSON.parse` would have it; `absent` where there is none, or null. `O(entries)`. */
   find(node: number, name: string): number {
     if (!this.isObject(node)) return absent
@@ -87,9 +91,9 @@ export class JsonView {
     return Number.isSafeInteger(value) ? value : undefined
   }
 
-  /** A whole number of any size, also below 0. */
+  /** As `wholeNumber`, of up to 20 digits. */
   bigWholeNumber(node: number): bigint | undefined {
-    const digits = this.#digits(node, true)
+    const digits = this.#digits(node)
     return digits === undefined ? undefined : BigInt(digits)
   }
 
@@ -100,13 +104,13 @@ export class JsonView {
     return this.#slice(start, Math.min(end, start + 40)) + (end - start > 40 ? '...' : '')
   }
 
-  #digits(node: number, withMinus = false): string | undefined {
-    if (node === absent || this.tape.kind(node) !== number) return undefined
+  #digits(node: number): string | undefined {
+    if (!this.isNumber(node)) return undefined
     const start = this.tape.start(node)
     // No number of interest has more.
     if (this.tape.end(node) - start > 20) return undefined
     const digits = this.#slice(start, this.tape.end(node))
-    return (withMinus ? /^-?\d+$/ : /^\d+$/).test(digits) ? digits : undefined
+    return /^\d+$/.test(digits) ? digits : undefined
   }
 
   #parsed(node: number): string {

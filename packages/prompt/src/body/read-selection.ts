@@ -1,19 +1,12 @@
-import { highOf, lowOf } from '@router/kv-index'
 import { PromptError } from '../errors.js'
 import type { BodyReading } from './body-reading.js'
 import { type JsonView, absent } from './json-view.js'
 import { idsAt } from './prompt-list.js'
 import { notEmpty } from './read-request.js'
+import { readSignedHash } from './signed-hash.js'
 
 const u32 = 0xffff_ffff
-const i64: Limits = { from: -(1n << 63n), to: (1n << 63n) - 1n, words: 'a whole number of 64 bits, signed' }
-const u64: Limits = { from: 0n, to: (1n << 64n) - 1n, words: 'a whole number of 64 bits, unsigned' }
-
-interface Limits {
-  readonly from: bigint
-  readonly to: bigint
-  readonly words: string
-}
+const largestU64 = (1n << 64n) - 1n
 
 type Prompt = Pick<BodyReading, 'route' | 'tokens' | 'hashes' | 'objectsByBlock'>
 
@@ -76,7 +69,9 @@ function objectsOf(view: JsonView, info: number): bigint[] {
   if (objects === absent) return []
   return elements(view, objects, 'mm_objects').map((item) => {
     const hash = view.find(item, 'mm_hash')
-    return wholeNumber(view, hash === absent ? item : hash, 'mm_hash', u64)
+    const value = view.bigWholeNumber(hash)
+    if (value !== undefined && value <= largestU64) return value
+    throw invalid('mm_hash', view.shown(hash === absent ? item : hash), 'a whole number of 64 bits, unsigned')
   })
 }
 
@@ -112,9 +107,12 @@ function wordsAt(view: JsonView, node: number, name: string): Uint32Array {
   const hashes = elements(view, node, name)
   const words = new Uint32Array(2 * hashes.length)
   for (const [index, hash] of hashes.entries()) {
-    const value = wholeNumber(view, hash, `${name}[${index}]`, i64)
-    words[2 * index] = lowOf(value)
-    words[2 * index + 1] = highOf(value)
+    if (
+      view.isNumber(hash) &&
+      readSignedHash(view.bytes, view.tape.start(hash), view.tape.end(hash), words, 2 * index)
+    )
+      continue
+    throw invalid(`${name}[${index}]`, view.shown(hash), 'a whole number of 64 bits, signed')
   }
   return words
 }
@@ -124,12 +122,6 @@ function elements(view: JsonView, node: number, name: string): number[] {
   const nodes: number[] = []
   for (let child = node + 1; child < view.tape.next(node); child = view.tape.next(child)) nodes.push(child)
   return nodes
-}
-
-function wholeNumber(view: JsonView, node: number, name: string, { from, to, words }: Limits): bigint {
-  const value = view.bigWholeNumber(node)
-  if (value === undefined || value < from || value > to) throw invalid(name, view.shown(node), words)
-  return value
 }
 
 function invalid(key: string, value: string | undefined, expected: string): PromptError {

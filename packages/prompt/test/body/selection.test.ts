@@ -1,6 +1,8 @@
-import { BlockHasher, hashesOf } from '@router/kv-index'
+import { BlockHasher, hashAt, hashesOf } from '@router/kv-index'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { BodyReader } from '../../src/body/body-reader.js'
+import { readSignedHash } from '../../src/body/signed-hash.js'
 import { encode, errorOf } from './support.js'
 
 const reader = new BodyReader(new BlockHasher())
@@ -97,6 +99,44 @@ describe('the prompt of a selection, by rank of its forms', () => {
     expect(read(`{"token_ids":[1],${junk}}`).route).toBe('tokens')
     expect(read(`{"mm_routing_info":{"routing_token_ids":[1]},"token_ids":"x",${junk}}`).route).toBe('tokens')
   })
+})
+
+it('a hash is exact in all its bits', () => {
+  const out = new Uint32Array(2)
+  const read = (text: string) => readSignedHash(encode(text), 0, text.length, out, 0)
+  const edges = [
+    0n,
+    1n,
+    9_999_999_999n,
+    10_000_000_000n,
+    (1n << 32n) - 1n,
+    1n << 32n,
+    (1n << 53n) + 1n,
+    (1n << 63n) - 1n,
+  ]
+  const hash = fc.oneof(
+    fc.bigInt({ min: -(1n << 63n), max: (1n << 63n) - 1n }),
+    fc.constantFrom(...edges, ...edges.map((edge) => -edge)),
+  )
+  fc.assert(
+    fc.property(hash, (value) => {
+      expect(read(`${value}`)).toBe(true)
+      expect(hashAt(out, 0)).toBe(BigInt.asUintN(64, value))
+    }),
+    { seed: 9, numRuns: 1000 },
+  )
+  expect([read('-9223372036854775808'), hashAt(out, 0)]).toEqual([true, 1n << 63n])
+  for (const text of [
+    '9223372036854775808',
+    '-9223372036854775809',
+    '9999999999999999999',
+    '18446744073709551616',
+    '1.0',
+    '1e3',
+    '-0.5',
+    '-0',
+  ])
+    expect(read(text), text).toBe(false)
 })
 
 it('hashes and objects that cannot be are refused by name', () => {
