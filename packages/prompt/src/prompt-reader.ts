@@ -29,7 +29,7 @@ const causeOfCode: { readonly [Code in PromptErrorCode]?: PromptCause } = {
   PROMPT_BODY_INVALID: 'prompt_invalid',
 }
 
-// In the build, modules are below the folder of this one.
+// Beside this file in the sources, below the built one.
 const builtWorker = new URL('./threads/worker.js', import.meta.url)
 
 /** Reads the prompts of requests: one for a process, whatever models and partitions it serves. */
@@ -62,10 +62,9 @@ export class PromptReader {
       if (cause !== undefined) return this.#approximate(context, cause)
       this.#counters.wanted()
       if (request.tokenizer === undefined) return this.#approximate(context, 'tokenizer_missing')
-      return this.#ofText(context, request.tokenizer)
+      return this.#ofText(context, request.tokenizer).catch((error: unknown) => this.#refuse(error))
     } catch (error) {
-      this.#counters.refused()
-      throw error
+      return this.#refuse(error)
     }
   }
 
@@ -95,6 +94,11 @@ export class PromptReader {
   /** Ends the threads. Readings that wait become approximate ones. */
   close(): Promise<void> {
     return this.#threads.close()
+  }
+
+  #refuse(error: unknown): never {
+    this.#counters.refused()
+    throw error
   }
 
   #contextOf(request: PromptRequest): Context {

@@ -7,7 +7,7 @@ import { qwen3 } from './support/tokenizer-folders.js'
 
 let reader: PromptReader
 beforeAll(async () => {
-  reader = await newReader()
+  reader = newReader()
   await reader.load(qwen3)
 }, 60_000)
 afterAll(() => reader.close())

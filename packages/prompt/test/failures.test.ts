@@ -22,20 +22,20 @@ function expectApproximate(reading: PromptReading, cause: string, detail: unknow
 
 describe('a tokenizer that is not there', () => {
   it('because no folder is named: at once, on content chunks', async () => {
-    const reader = await testReader()
+    const reader = testReader()
     expectApproximate(atOnce(reader.read(requestOf('chat', chat))), 'tokenizer_missing', undefined)
     expect(reader.counters()).toMatchObject({ wanted: 1, causes: { tokenizer_missing: 1 } })
     expect(reader.counters().threads.jobs).toBe(0)
   })
 
   it('because the folder is empty: named in the detail', async () => {
-    const reader = await testReader()
+    const reader = testReader()
     const folder = temporaryFolder()
     expectApproximate(await readChat(reader, folder), 'tokenizer_missing', expect.stringContaining(folder))
   })
 
   it('but for its chat template: strings are read', async () => {
-    const reader = await testReader()
+    const reader = testReader()
     const folder = byteFolder(null)
     expectApproximate(
       await readChat(reader, folder),
@@ -55,7 +55,7 @@ describe('a tokenizer that cannot be used', () => {
     ['no JSON object', '[]'],
   ])('%s: told once, every prompt routed', async (_name, tokenizer) => {
     const onWarning = vi.fn()
-    const reader = await testReader({ onWarning })
+    const reader = testReader({ onWarning })
     const folder = byteFolder()
     writeFileSync(join(folder, 'tokenizer.json'), tokenizer)
     for (let time = 0; time < 3; time++)
@@ -75,7 +75,7 @@ describe('a chat template', () => {
     ['that is none', '{% for %}', ''],
     ['that writes without end', '{% for i in range(99999) %}{{ messages[0].content * 999 }}{% endfor %}', ''],
   ])('%s: routed on content chunks, with its words', async (_name, template, words) => {
-    const reader = await testReader()
+    const reader = testReader()
     const folder = byteFolder(template)
     expectApproximate(await readChat(reader, folder), 'template_failed', expect.stringContaining(words))
     // The next prompt may be another one.
@@ -84,7 +84,7 @@ describe('a chat template', () => {
   })
 
   it('that never ends costs its thread, and set aside it costs no more', async () => {
-    const reader = await testReader({ killAfterMs: 500, setAsideAfter: 2 })
+    const reader = testReader({ killAfterMs: 500, setAsideAfter: 2 })
     const loop = '{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}'
     const folder = byteFolder(loop)
     const readings = [readChat(reader, folder), readChat(reader, folder), readChat(reader, folder)]
@@ -98,7 +98,7 @@ describe('a chat template', () => {
 
 describe('a tokenizer that is slow', () => {
   it('leaves the request its content chunks; what it did serves the next turn', async () => {
-    const reader = await testReader({ budgetMs: 1 })
+    const reader = testReader({ budgetMs: 1 })
     expectApproximate(await readChat(reader, qwen3), 'tokenizer_slow', undefined)
     await vi.waitUntil(() => reader.counters().threads.finishedLate === 1, 50_000)
     expect(reader.counters().threads).toMatchObject({ late: 1, done: 1, reusedTokens: 0 })
@@ -108,7 +108,7 @@ describe('a tokenizer that is slow', () => {
   })
 
   it('is not waited for where too many wait; token ids never wait', async () => {
-    const reader = await testReader({ queueLimit: 0 })
+    const reader = testReader({ queueLimit: 0 })
     const first = readChat(reader, qwen3)
     expectApproximate(await readChat(reader, qwen3), 'tokenizer_slow', undefined)
     expect(reader.counters()).toMatchObject({ busyThreads: 1, threads: { queueFull: 1 } })
@@ -118,7 +118,7 @@ describe('a tokenizer that is slow', () => {
   })
 
   it('is not asked for more bytes than it may have', async () => {
-    const reader = await testReader({ maxTextBytes: 500 })
+    const reader = testReader({ maxTextBytes: 500 })
     expectApproximate(await readChat(reader, byteFolder()), 'too_large', undefined)
     expect(reader.counters()).toMatchObject({ causes: { too_large: 1 }, threads: { tooLarge: 1 } })
     // Media are not among them: they are not sent.
@@ -131,7 +131,7 @@ describe('a tokenizer that is slow', () => {
 
 describe('a reader that is closed', () => {
   it('still reads: what waits and what comes is approximate', async () => {
-    const reader = await testReader()
+    const reader = testReader()
     const waiting = [readChat(reader, qwen3), readChat(reader, qwen3)]
     await reader.close()
     for (const reading of [...waiting, readChat(reader, qwen3)])
@@ -140,9 +140,20 @@ describe('a reader that is closed', () => {
   })
 })
 
+it('a body that was changed while it waited is refused, not lost', async () => {
+  const reader = testReader()
+  const request = requestOf('chat', chat, { tokenizer: temporaryFolder() })
+  const reading = reader.read(request)
+  request.body.fill(0)
+  // What was read last would be remembered.
+  reader.read(requestOf('completions', { prompt: [1] }))
+  await expect(reading).rejects.toMatchObject({ code: 'PROMPT_BODY_INVALID' })
+  expect(reader.counters()).toMatchObject({ requests: 2, refused: 1, exactness: { exact: 1 } })
+})
+
 describe('estimates', () => {
   it('learn nothing from prompts with media', async () => {
-    const reader = await testReader()
+    const reader = testReader()
     const content = [
       { type: 'text', text },
       { type: 'image_url', image_url: { url: 'x' } },
@@ -155,7 +166,7 @@ describe('estimates', () => {
   })
 
   it('follow what engines counted, model by model', async () => {
-    const reader = await testReader()
+    const reader = testReader()
     const read = (model: string): PromptReading => atOnce(reader.read(requestOf('chat', { ...chat, model })))
     const before = read('m')
     expect(reader.overlapBlocks(before, 8)).toBe(8)

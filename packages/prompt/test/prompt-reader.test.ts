@@ -19,7 +19,7 @@ beforeAll(async () => {
     (file) => JSON.parse(readFileSync(join(qwen3, file), 'utf8')) as object,
   )
   library = new Tokenizer(tokenizer!, config!)
-  reader = await newReader()
+  reader = newReader()
   await reader.load(qwen3)
 }, 60_000)
 afterAll(() => reader.close())

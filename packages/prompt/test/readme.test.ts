@@ -3,7 +3,6 @@ import readme from '../README.md?raw'
 import * as prompt from '../src/index.js'
 import { resolveThreadOptions } from '../src/threads/thread-options.js'
 import { bytesOf } from './support/reading.js'
-import { sourceWorker } from './support/source-worker.js'
 import { byteFolder } from './support/tokenizer-folders.js'
 
 const fixtures = import.meta.glob(['./fixtures/*.js'], { query: '?raw', import: 'default', eager: true })
@@ -31,7 +30,6 @@ it('the example tells what a chat may find in caches', async () => {
   const { startReader, prefixOf } = (await import('./fixtures/read-prompts.js')) as Example
   const folder = byteFolder()
   const reader = await startReader([folder], {
-    workerUrl: await sourceWorker(),
     threads: 1,
     budgetMs: 60_000,
   })

@@ -32,7 +32,7 @@ export interface ThreadOptions {
   readonly maxTokenizers?: number | undefined
   /** JavaScript heap of a thread in MiB, 64 to 65,536; a thread that needs more is replaced. Default 2,048. */
   readonly threadMemoryMb?: number | undefined
-  /** The module of a thread. Default: the built one of this package; sources have none and must name a bundle. */
+  /** The module of a thread. Default: that of this package; a program in which it is bundled must say where it is. */
   readonly workerUrl?: URL | undefined
   /** Monotonic milliseconds. Default `performance.now`. */
   readonly nowMs?: (() => number) | undefined
@@ -59,6 +59,7 @@ export function resolveThreadOptions(options: ThreadOptions, workerUrl: URL): Re
     throw new PromptError(
       'PROMPT_OPTION_INVALID',
       `option ${name} is ${String(value)}; accepted: whole numbers from ${least} to ${most}`,
+      { details: { key: name, value } },
     )
   }
   return {

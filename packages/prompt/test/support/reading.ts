@@ -4,17 +4,15 @@ import type { PromptEndpoint } from '../../src/endpoint.js'
 import { type PromptReader, createPromptReader } from '../../src/prompt-reader.js'
 import type { PromptReading, PromptRequest } from '../../src/prompt-reading.js'
 import type { ThreadOptions } from '../../src/threads/thread-options.js'
-import { sourceWorker } from './source-worker.js'
 
-/** A reader over the sources that waits for tokens as long as the test may; closed by whoever made it. */
-export async function newReader(options: ThreadOptions = {}): Promise<PromptReader> {
-  const workerUrl = await sourceWorker()
-  return createPromptReader({ workerUrl, threads: 1, budgetMs: 600_000, killAfterMs: 600_000, ...options })
+/** A reader that waits for tokens as long as the test may; closed by whoever made it. */
+export function newReader(options: ThreadOptions = {}): PromptReader {
+  return createPromptReader({ threads: 1, budgetMs: 600_000, killAfterMs: 600_000, ...options })
 }
 
 /** The same, closed after the test. */
-export async function testReader(options: ThreadOptions = {}): Promise<PromptReader> {
-  const reader = await newReader(options)
+export function testReader(options: ThreadOptions = {}): PromptReader {
+  const reader = newReader(options)
   onTestFinished(() => reader.close())
   return reader
 }
