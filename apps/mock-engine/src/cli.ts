@@ -1,4 +1,5 @@
-import { cp, mkdir } from 'node:fs/promises'
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Command, CommanderError } from 'commander'
 import type { createColors } from 'picocolors'
 import { helpExamples } from './cli-examples.js'
@@ -55,13 +56,22 @@ export async function runCli(args: readonly string[], context: CommandContext): 
 async function writeModel(folder: string, context: CommandContext): Promise<void> {
   try {
     await mkdir(folder, { recursive: true })
-    await cp(modelFolderPath, folder, { recursive: true })
+    for (const name of await readdir(modelFolderPath))
+      await copyOnce(join(modelFolderPath, name), join(folder, name))
   } catch (error) {
     context.writeError(`${context.colors.red('error')}: cannot write the model: ${(error as Error).message}`)
     context.exit(1)
     return
   }
   context.write(`tokenizer and chat template written to ${folder}`)
+}
+
+/** Throws where another file has that name. */
+async function copyOnce(source: string, target: string): Promise<void> {
+  const content = await readFile(source)
+  const existing = await readFile(target).catch(() => undefined)
+  if (existing === undefined) await writeFile(target, content, { flag: 'wx' })
+  else if (!existing.equals(content)) throw new Error(`${target} exists already, and is another file`)
 }
 
 async function serve(flags: CommandFlags, context: CommandContext): Promise<void> {

@@ -1,6 +1,7 @@
 import type { ServedEngine } from '../engine/serving.js'
-import { newId } from './answers.js'
+import { newId, planAnswer } from './answers.js'
 import type { Exchange } from './exchange.js'
+import { generateUnits } from './generation.js'
 import type { ServerHost, ServerSettings } from './server-host.js'
 
 /** Versions of the engines that the server looks like. */
@@ -53,6 +54,15 @@ export function answerVersion({ engine }: ServerHost, exchange: Exchange): void 
 /** `GET /health` and `/ping`: a bare status. */
 export function answerHealth({ faults }: ServerHost, exchange: Exchange): void {
   exchange.send(faults.healthStatus, undefined)
+}
+
+/** SGLang's `GET /health_generate`: answers once a token was made, so never while the engine hangs. */
+export async function answerHealthGenerate(host: ServerHost, exchange: Exchange): Promise<void> {
+  const { model } = host.engine
+  const promptTokens = model.encode('health', true)
+  const plan = planAnswer(host, promptTokens, 1, {}, undefined, 0)
+  await generateUnits(host, exchange, [{ prompt: { promptTokens }, plan }])
+  exchange.send(200, undefined)
 }
 
 /** `GET /metrics`. */

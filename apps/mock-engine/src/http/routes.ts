@@ -6,6 +6,7 @@ import { answerCompletion } from './completions.js'
 import type { Exchange } from './exchange.js'
 import {
   answerHealth,
+  answerHealthGenerate,
   answerMetrics,
   answerModelInfo,
   answerModels,
@@ -84,6 +85,7 @@ const own: Readonly<Record<Flavour, readonly Route[]>> = {
   sglang: [
     ...get(answerServerInfo, '/get_server_info', '/server_info'),
     ...get(answerModelInfo, '/get_model_info', '/model_info'),
+    ...get(answerHealthGenerate, '/health_generate'),
     ...get(answerResetCache, '/flush_cache'),
     { method: 'POST', path: '/flush_cache', handle: answerResetCache, group: 'info' },
   ],

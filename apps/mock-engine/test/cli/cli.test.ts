@@ -157,6 +157,17 @@ describe('the command', () => {
     expect(readFileSync(join(folder, 'tokenizer.json'))).toEqual(
       readFileSync(join(modelFolderPath, 'tokenizer.json')),
     )
+    const again = new Run('--write-model', folder)
+    await again.ended
+    expect([again.exitCode, again.errors]).toEqual([undefined, ''])
+    writeFileSync(join(folder, 'tokenizer.json'), 'mine')
+    const other = new Run('--write-model', folder)
+    await other.ended
+    expect([other.exitCode, other.errors]).toEqual([
+      1,
+      expect.stringContaining('exists already, and is another file'),
+    ])
+    expect(readFileSync(join(folder, 'tokenizer.json'), 'utf8')).toBe('mine')
     const file = join(folder, 'file')
     writeFileSync(file, '')
     const refused = new Run('--write-model', join(file, 'x'))

@@ -190,6 +190,19 @@ test('health, ping and version', async () => {
   expect((await ask(vllm, '/version')).json).toEqual({ version: simulatedVersions.vllm })
 })
 
+test('/health_generate of SGLang waits for a token', async () => {
+  expect((await ask(sglang, '/health_generate')).status).toBe(200)
+  sglang.addFault({ kind: 'health_lies', says: 200 })
+  const before = sglang.stats().tokens.generated
+  const pending = ask(sglang, '/health_generate')
+  const waiting = () => sglang.stats().ranks.reduce((sum, rank) => sum + rank.waitingRequests, 0)
+  await until('it waits', () => waiting() === 1)
+  expect((await ask(sglang, '/health')).status).toBe(200)
+  sglang.removeFaults()
+  expect((await pending).status).toBe(200)
+  expect(sglang.stats().tokens.generated).toBe(before + 1)
+})
+
 test('unknown paths and methods are refused as FastAPI does', async () => {
   expect(await ask(vllm, '/nope')).toMatchObject({
     status: 404,
