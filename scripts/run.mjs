@@ -18,6 +18,7 @@ const PROGRAMS = {
   embedded: { entry: 'examples/embedded.ts' },
   predict: { entry: 'examples/predict-cached-tokens.ts' },
   'mock-engine': { entry: 'apps/mock-engine/src/bin.ts' },
+  tokenizers: { entry: 'packages/prompt/test/tokenizers/cli.ts' },
   fuzz: { entry: 'packages/kv-events/test/fuzz/cli.ts' },
   soak: { entry: 'packages/kv-index/test/soak/cli.ts', exposesGc: true },
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },

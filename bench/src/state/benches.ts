@@ -35,4 +35,10 @@ export const stateBenches: readonly StateBench[] = [
     description: 'what the simulated engine costs: passes, whole runs',
     rows: async () => (await import('../engine/rows.js')).engineRows,
   },
+  {
+    name: 'prompt',
+    description:
+      'what a prompt costs, from the bytes of a request to block hashes: tokenizer, bodies, threads',
+    rows: async () => (await import('../prompt/rows.js')).promptRows,
+  },
 ]

@@ -18,8 +18,9 @@ export function sourceModules() {
     name: 'router:source-modules',
     enforce: 'pre',
     async transform(code, id) {
-      const file = id.replace(/\?.*$/, '')
-      if (!/\.[cm]?tsx?$/.test(file) || file.includes('/node_modules/')) return null
+      const [file = '', query = ''] = id.split('?')
+      // A source as text stays as it is.
+      if (!/\.[cm]?tsx?$/.test(file) || file.includes('/node_modules/') || query === 'raw') return null
       /** @type {Promise<void>[]} */
       const named = []
       const replaced = nameModules(code, file, (entry) => {

@@ -1,0 +1,1 @@
+/// <reference types="@router/tooling/raw-files" />
