@@ -176,13 +176,13 @@ async function stallOfImage(reader: PromptReader): Promise<ComputedFigure> {
       const now = performance.now()
       longestMs = Math.max(longestMs, now - last)
       last = now
-      if (!isOver) setImmediate(tick)
+      if (!isOver) setTimeout(tick, 1)
     }
-    setImmediate(tick)
+    // A loop that never rests would be stalled by its own thread on a busy machine.
+    setTimeout(tick, 1)
     const reading = await reader.read({ endpoint: 'chat', body, tokenizer, blockSize: 16 })
     isOver = true
-    await new Promise(setImmediate)
-    await new Promise(setImmediate)
+    await new Promise((resolve) => setTimeout(resolve, 5))
     if (reading.exactness !== 'exact_before_media') throw new Error(`got ${reading.cause}`)
     stalls.push(longestMs)
   }
