@@ -3,6 +3,7 @@ import { RouterError } from '@router/sdk'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext } from './command-context.js'
 import { explainCommand } from './commands/explain.js'
+import { serveCommand } from './commands/serve.js'
 
 /** Runs `router` with arguments. Sets the exit code: 0 done, 1 a file or a selection failed, 2 wrong use. Never throws for those. */
 export async function runCli(args: readonly string[], context: CommandContext): Promise<void> {
@@ -10,6 +11,7 @@ export async function runCli(args: readonly string[], context: CommandContext): 
     .description('a router for fleets of LLM inference engines')
     .version(__PACKAGE_VERSION__)
     .addCommand(explainCommand(context))
+    .addCommand(serveCommand(context))
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => context.write(text.trimEnd()),

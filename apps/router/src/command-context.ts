@@ -14,6 +14,8 @@ export interface CommandContext {
   /** u64. */
   readonly randomSeed: () => bigint
   readonly nowMs: () => number
+  /** Resolves when the process is asked to stop. */
+  readonly untilStopped: () => Promise<void>
   /** Sets the exit code; does not end the process. */
   readonly exit: (code: number) => void
 }

@@ -14,6 +14,10 @@ export function processContext(invocation: string, folder: string): CommandConte
     folder,
     randomSeed: () => randomBytes(8).readBigUInt64LE(),
     nowMs: () => performance.now(),
+    untilStopped: () =>
+      new Promise((resolve) => {
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
+      }),
     exit: (code) => {
       process.exitCode = code
     },

@@ -25,6 +25,7 @@ export async function run(args: readonly string[], environment: Record<string, s
     folder: process.cwd(),
     randomSeed: () => 1n,
     nowMs: () => 0,
+    untilStopped: () => Promise.resolve(),
     exit: (code) => {
       exitCode = code
     },

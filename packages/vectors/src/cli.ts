@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { runCommand } from './command.js'
 
-process.exitCode = runCommand(
+process.exitCode = await runCommand(
   process.argv.slice(2),
   (line) => process.stdout.write(`${line}\n`),
   (line) => process.stderr.write(`${line}\n`),

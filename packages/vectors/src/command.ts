@@ -5,7 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { dataFolder } from './data.js'
 import { families } from './runner/families.js'
 import { printReports, totalsOf } from './runner/print.js'
-import { runVectors } from './runner/run.js'
+import { playLater, runVectors } from './runner/run.js'
 import { waitingDocuments } from './runner/uncovered.js'
 
 const examples = `
@@ -19,12 +19,12 @@ Prints one line a file, the first five mismatches below it, and last the sum. A 
 value in it matches. Exit code 1: a mismatch, a line that is not JSON, an unknown shape or field, a file that is empty, missing or
 unreadable. Exit code 2: an unknown option, or paths beside --list.`
 
-/** Runs the command and returns its exit code. `print` gets one line at a time, `complain` what is wrong with the arguments. */
-export function runCommand(
+/** Runs the command; its exit code. `print` gets one line at a time, `complain` what is wrong with the arguments. */
+export async function runCommand(
   args: readonly string[],
   print: (line: string) => void,
   complain: (line: string) => void,
-): number {
+): Promise<number> {
   let exitCode = 0
   const program = new Command('vectors')
     .description('Evaluates files of recorded and computed cases with the code of this repository.')
@@ -36,18 +36,18 @@ export function runCommand(
       writeOut: (text) => print(text.replace(/\n$/, '')),
       writeErr: (text) => complain(text.replace(/\n$/, '')),
     })
-    .action((paths: readonly string[], { list }: { readonly list?: boolean }) => {
+    .action(async (paths: readonly string[], { list }: { readonly list?: boolean }) => {
       if (list === true) {
         if (paths.length > 0) program.error(`error: --list takes no paths, got '${paths.join("', '")}'`)
         for (const { name, covers } of [...families, ...waitingDocuments]) print(`${name}: ${covers}`)
         return
       }
-      const reports = runVectors(paths.length === 0 ? [dataFolder] : paths.map(located))
+      const reports = await playLater(runVectors(paths.length === 0 ? [dataFolder] : paths.map(located)))
       printReports(reports, print)
       exitCode = totalsOf(reports).failed > 0 ? 1 : 0
     })
   try {
-    program.parse(args, { from: 'user' })
+    await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error

@@ -63,7 +63,7 @@ describe('lines that nothing evaluates yet', () => {
     ['{"policy":"chwbl"}', /'rows' is missing/],
     ['{"policy":"thunderagent","kind":"selector"}', /'rows' is missing/],
     ['{"kind":"admission"}', /'ranks' is missing/],
-    ['{"service":"router","steps":[{}],"about":"x"}', /^service: /],
+    ['{"id":"x","service":"router","steps":[{}],"about":"x"}', /^service: /],
   ])('%s', (line, fault) => {
     expect(faultOf(runFile('mine.jsonl', line))).toMatch(fault)
   })

@@ -14,6 +14,7 @@ import { rustPoliciesFamily } from './rust-policies.js'
 import { rustReplayFamily } from './rust-replay.js'
 import { rustSelectionFamily } from './rust-selection.js'
 import { selectionFamily } from './selection.js'
+import { serviceSessionsFamily } from './service-sessions.js'
 import { softmaxFamily } from './softmax.js'
 import { waitingFamilies } from './uncovered.js'
 
@@ -36,5 +37,6 @@ export const families: readonly VectorFamily[] = [
   rustReplayFamily,
   hashingFamily,
   kvEventsFamily,
+  serviceSessionsFamily,
   ...waitingFamilies,
 ]

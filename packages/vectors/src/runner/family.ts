@@ -30,6 +30,8 @@ export interface VectorFamily {
   readonly covers: string
   /** Checks every field of a line and compares every expected value with the shipped code. */
   readonly evaluate: (line: RawLine, checks: Checks, state: RunState) => void
+  /** Where that takes sockets, and so time: it comes after `evaluate`, which then checks the fields alone. */
+  readonly play?: (line: RawLine, checks: Checks) => Promise<void>
 }
 
 /** What a covered family states; the rest follows. */

@@ -22,6 +22,12 @@ export interface NotCoveredLines extends NotCovered {
   readonly unit: 'lines' | 'document'
 }
 
+/** A line that takes sockets: it is neither passed nor failed before it is played. */
+export interface LaterLine {
+  readonly name: string
+  readonly play: (checks: Checks) => Promise<void>
+}
+
 /** What became of one file. A case is a line; a fault of the file counts as one failed case. */
 export interface FileReport {
   readonly name: string
@@ -29,6 +35,8 @@ export interface FileReport {
   readonly failed: number
   readonly failures: readonly Failure[]
   readonly notCovered: readonly NotCoveredLines[]
+  /** What `playLater` has to play; absent = nothing. */
+  readonly later?: readonly LaterLine[]
 }
 
 /** Evaluates files and folders with the shipped code. Never throws for what it finds in them. */
@@ -51,6 +59,39 @@ export function runVectors(paths: readonly string[]): FileReport[] {
   }
   const digests = checkGoldenDigests(state)
   return digests === undefined ? reports : [...reports, digests]
+}
+
+/** Scenarios that are played at a time: they wait more than they work. */
+const playedAtOnce = 4
+
+/** Plays what is left to play, and counts it. */
+export async function playLater(reports: readonly FileReport[]): Promise<FileReport[]> {
+  const played: FileReport[] = []
+  for (const { later, ...report } of reports) {
+    const failures: Failure[] = []
+    const waiting = [...(later ?? [])]
+    const work = async (): Promise<void> => {
+      for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
+        const failure = await playedLine(line)
+        if (failure !== undefined) failures.push(failure)
+      }
+    }
+    await Promise.all(Array.from({ length: playedAtOnce }, work))
+    const passed = report.passed + (later?.length ?? 0) - failures.length
+    const failed = report.failed + failures.length
+    played.push({ ...report, passed, failed, failures: [...report.failures, ...failures] })
+  }
+  return played
+}
+
+async function playedLine({ name, play }: LaterLine): Promise<Failure | undefined> {
+  const checks = new Checks()
+  try {
+    await play(checks)
+    return checks.mismatches.length === 0 ? undefined : { name, mismatches: checks.mismatches }
+  } catch (error) {
+    return { name, fault: `the code under test threw ${summary(error)}`, mismatches: checks.mismatches }
+  }
 }
 
 /** Evaluates lines that were not read from a file, for example altered copies. `baseName` as the file would be called. */
@@ -85,7 +126,7 @@ function evaluate(
   line: RawLine,
   checks: Checks,
   state: RunState,
-): NotCovered | undefined {
+): NotCovered | LaterLine['play'] | undefined {
   const family = familyOf(byName, line)
   const notCovered = family.notCovered(line)
   if (notCovered !== undefined) {
@@ -93,7 +134,8 @@ function evaluate(
     return notCovered
   }
   family.evaluate(line, checks, state)
-  return undefined
+  const { play } = family
+  return play && ((playing) => play(line, playing))
 }
 
 function familyOf(byName: VectorFamily | undefined, line: RawLine): VectorFamily {
@@ -132,13 +174,17 @@ class Report {
   readonly #name: string
   readonly #failures: Failure[] = []
   readonly #notCovered = new Map<string, NotCovered & { count: number }>()
+  readonly #later: LaterLine[] = []
   #passed = 0
 
   constructor(name: string) {
     this.#name = name
   }
 
-  add(line: ParsedLine, evaluateLine: (value: RawLine, checks: Checks) => NotCovered | undefined): void {
+  add(
+    line: ParsedLine,
+    evaluateLine: (value: RawLine, checks: Checks) => NotCovered | LaterLine['play'] | undefined,
+  ): void {
     if (line.value === undefined) {
       this.#failures.push({ name: `line ${line.number}`, fault: line.fault ?? 'no value', mismatches: [] })
       return
@@ -146,8 +192,9 @@ class Report {
     const name = caseName(line.value, line.number)
     const checks = new Checks()
     try {
-      const notCovered = evaluateLine(line.value, checks)
-      if (notCovered !== undefined) this.#wait(notCovered)
+      const rest = evaluateLine(line.value, checks)
+      if (typeof rest === 'function') this.#later.push({ name, play: rest })
+      else if (rest !== undefined) this.#wait(rest)
       else if (checks.mismatches.length === 0) this.#passed++
       else this.#failures.push({ name, mismatches: checks.mismatches })
     } catch (error) {
@@ -164,6 +211,7 @@ class Report {
       failed: this.#failures.length,
       failures: this.#failures,
       notCovered: [...this.#notCovered.values()].map((lines) => ({ ...lines, unit: 'lines' as const })),
+      ...(this.#later.length === 0 ? {} : { later: this.#later }),
     }
   }
 

@@ -4,7 +4,6 @@ import {
   drrDocument,
   policyShapes,
   queueKinds,
-  serviceLine,
   sessionDocument,
   thunderAgentKinds,
 } from './waiting-shapes.js'
@@ -118,7 +117,6 @@ export const waitingFamilies: readonly VectorFamily[] = [
     },
     (line) => (line['policy'] === undefined ? thunderAgentKinds : shapeOfPolicy(line)),
   ),
-  waiting('service-sessions', 'the services of apps/router', has('service', 'steps'), serviceLine),
 ]
 
 /** Files that are one JSON document. */

@@ -136,16 +136,6 @@ export const queueKinds = z.discriminatedUnion('kind', [
   }),
 ])
 
-/** Lines of `service-sessions`. */
-export const serviceLine = z.strictObject({
-  ...caption,
-  about: z.string(),
-  service: z.enum(['selection', 'indexer', 'slots']),
-  config: object.optional(),
-  engines: object.optional(),
-  ...steps,
-})
-
 const described = { format: z.string(), conventions: object }
 
 /** `drr.json`. */

@@ -1,0 +1,130 @@
+import type { PartitionRouter } from '@router/core'
+import { BlockHashes, type BlockHasher } from '@router/kv-index'
+import type { WorkerRole } from '@router/sdk'
+import { type BusyThresholds, unknownBatchTokens } from './fleet-settings.js'
+import type { WorkerRegistration } from './worker-registration.js'
+
+/** Names a partition and role. */
+export interface PartitionName {
+  readonly model: string
+  readonly routingGroup: string
+  readonly role: WorkerRole
+}
+
+/** What the ranks of a partition have in common: its first complete worker decides, for as long as the process lives. */
+export interface PartitionShape {
+  readonly blockSize: number
+  readonly isEagle: boolean
+}
+
+/** One partition of a fleet: its router, and which of its workers may be selected. */
+export class FleetPartition {
+  readonly name: PartitionName
+  readonly shape: PartitionShape
+  readonly router: PartitionRouter
+  /** Hashes of the current prompt. */
+  readonly hashes = new BlockHashes()
+  // Workers that take no new requests.
+  readonly #closed = new Set<bigint>()
+
+  constructor(name: PartitionName, shape: PartitionShape, router: PartitionRouter) {
+    this.name = name
+    this.shape = shape
+    this.router = router
+  }
+
+  /** Whether some worker takes requests. */
+  get isReady(): boolean {
+    return this.router.partition.table.workers.length > this.#closed.size
+  }
+
+  /** Whether this worker is here and takes requests. */
+  takesRequests(workerId: bigint): boolean {
+    return this.router.partition.table.workerIndexOf(workerId) >= 0 && !this.#closed.has(workerId)
+  }
+
+  /** A worker takes new requests, or none. It must be here. */
+  setOpen(workerId: bigint, isOpen: boolean): void {
+    if (this.#closed.has(workerId) !== isOpen) return
+    if (isOpen) this.#closed.delete(workerId)
+    else this.#closed.add(workerId)
+    this.#publish()
+  }
+
+  /** A worker came: those that are open must be listed anew. */
+  joined(): void {
+    if (this.#closed.size > 0) this.#publish()
+  }
+
+  /** Forgets a worker, its bookings and its cache. */
+  remove(workerId: bigint): void {
+    this.router.removeWorker(workerId)
+    if (this.#closed.delete(workerId)) this.#publish()
+  }
+
+  /** Hashes of tokens in the layout of the partition. Errors: those of `BlockHasher.hash`. */
+  hash(
+    hasher: BlockHasher,
+    tokens: Parameters<BlockHasher['hash']>[0],
+    namespace: Omit<Parameters<BlockHasher['hash']>[1], 'blockSize'>,
+  ): BlockHashes {
+    const { blockSize } = this.shape
+    const isEagle = namespace.isEagle ?? this.shape.isEagle
+    hasher.hash(tokens, { ...namespace, isEagle, blockSize }, this.hashes)
+    return this.hashes
+  }
+
+  /** Marks the ranks that are too busy for another request. `O(ranks)`; only where there are limits. */
+  markBusy(thresholds: BusyThresholds, maximumRequests: number): void {
+    const { partition, ledger } = this.router
+    const { table } = partition
+    table.settle()
+    const { totalKvBlocks, maxNumBatchedTokens } = table.columns.views.capacity!
+    const { activeDecodeBlocks, activePrefillTokens, activePrefillTokensFraction } = thresholds
+    for (let row = 0; row < table.count; row++) {
+      const slot = table.slotOfRow[row]!
+      const load = ledger.loadOf(slot)
+      const batchTokens = maxNumBatchedTokens[row]! || unknownBatchTokens
+      // A comparison with an unknown capacity is false.
+      const isBusy =
+        load.activeRequests >= maximumRequests ||
+        (activeDecodeBlocks !== undefined && load.activeBlocks / totalKvBlocks[row]! > activeDecodeBlocks) ||
+        (activePrefillTokens !== undefined && load.activePrefillTokens > activePrefillTokens) ||
+        (activePrefillTokensFraction !== undefined &&
+          load.activePrefillTokens > activePrefillTokensFraction * batchTokens)
+      table.setOverloaded(slot, isBusy)
+    }
+  }
+
+  #publish(): void {
+    const { table } = this.router.partition
+    table.setAvailableWorkers(
+      this.#closed.size === 0
+        ? undefined
+        : table.workers.map(({ workerId }) => workerId).filter((workerId) => !this.#closed.has(workerId)),
+    )
+  }
+}
+
+/** Where a worker belongs. */
+export function placeOf({ modelName, routingGroup, role }: WorkerRegistration): PartitionName {
+  return {
+    model: modelName ?? 'default',
+    routingGroup: routingGroup ?? 'default',
+    role: role ?? 'aggregated',
+  }
+}
+
+/** No two names have one key, whatever characters they hold. */
+export function keyOf({ model, routingGroup, role }: PartitionName): string {
+  return `${role} ${model.length} ${model} ${routingGroup.length} ${routingGroup}`
+}
+
+/** By model, routing group and role, in the order of their characters. */
+export function compareNames(a: Partial<PartitionName>, b: Partial<PartitionName>): number {
+  return compare(a.model, b.model) || compare(a.routingGroup, b.routingGroup) || compare(a.role, b.role)
+}
+
+function compare(a = '', b = ''): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,71 @@
+import type { HashedPrompt, PromptRequest, RankOverlap, TokenPrompt } from '@router/core'
+import type { HashWords } from '@router/kv-index'
+import type { WorkerRank } from '@router/sdk'
+import type { FleetPartition } from './fleet-partition.js'
+
+/** A prompt: its tokens, or the blocks that somebody hashed. */
+export type FleetPrompt = TokenPrompt | HashedPrompt
+
+/** What a request says beside its prompt and its partition. */
+export type RequestTerms = Omit<PromptRequest, keyof TokenPrompt | keyof HashedPrompt | 'sharedHits'>
+
+/** A request that is only asked about, or booked. */
+export interface FleetRequest {
+  readonly prompt: FleetPrompt
+  readonly terms?: RequestTerms
+}
+
+/** Where a request goes. A copy: nothing changes in it later. */
+export interface Selection {
+  readonly partition: FleetPartition
+  readonly workerId: bigint
+  readonly dpRank: number
+  /** Base URL; empty when the worker has none any more. */
+  readonly endpoint: string
+  /** Tokens of the prompt. */
+  readonly promptTokens: number
+  readonly tracksPrefillTokens: boolean
+  /** Sequence hashes of its complete blocks, as the books know them. */
+  readonly sequence: HashWords
+  /** What the ranks of the worker hold of it. */
+  readonly overlaps: readonly RankOverlap[]
+  /** Weighed tokens that the chosen rank has; at most the prompt. */
+  readonly cachedTokens: number
+  readonly potentialDecodeBlocks: number
+  /** The rank with the most device blocks, chosen or not; `undefined` when none has any. */
+  readonly bestOverlap: (WorkerRank & { readonly blocks: number }) | undefined
+  /** Of the chosen rank, before this request. */
+  readonly activePrefillTokens: number
+  /** As the worker advertises them; absent = not. 0 stays 0. */
+  readonly totalKvBlocks: number | undefined
+  readonly maxNumBatchedTokens: number | undefined
+}
+
+/** A request whose rank the caller chose. */
+export interface ExplicitReservation {
+  readonly requestId: string
+  readonly workerId: bigint
+  readonly dpRank: number
+  readonly prompt: FleetPrompt
+  /** Tokens to prefill; absent = none are booked. */
+  readonly effectivePrefillTokens?: number | undefined
+  readonly tracksPrefillTokens?: boolean | undefined
+  readonly expectedOutputTokens?: number | undefined
+}
+
+/** A booking that was made on a rank. */
+export interface Reservation {
+  readonly partition: FleetPartition
+  readonly workerId: bigint
+  readonly dpRank: number
+  readonly endpoint: string
+}
+
+/** What ranks hold of a prompt. */
+export interface OverlapReport {
+  readonly partition: FleetPartition
+  /** Complete blocks of the prompt. */
+  readonly blocks: number
+  /** In canonical order. */
+  readonly ranks: readonly RankOverlap[]
+}

@@ -1,0 +1,35 @@
+import type { RouterCoreConfig } from '@router/core'
+import { type AllowedHosts, loopbackHosts } from './endpoint-rules.js'
+import type { SelectionCacheLimits } from './selection-cache.js'
+
+/** From which load on a rank takes no more requests (host.md 7). Absent = no such limit. */
+export interface BusyThresholds {
+  /** Share of `total_kv_blocks`; a rank without capacity is never busy by it. */
+  readonly activeDecodeBlocks?: number | undefined
+  /** Tokens. */
+  readonly activePrefillTokens?: number | undefined
+  /** Multiple of `max_num_batched_tokens`, 10,000,000 where that is unknown. */
+  readonly activePrefillTokensFraction?: number | undefined
+}
+
+/** What a fleet does beyond its policy. */
+export interface FleetSettings {
+  /** Scoring, index, accounting. `blockSize` is of no use here: workers say theirs. */
+  readonly core?: RouterCoreConfig | undefined
+  /** Engines tell what they hold; false = everything is believed, and no event URL is looked at. Default true. */
+  readonly usesKvEvents?: boolean | undefined
+  /** Whether requests for a model may have to queue: its workers must then say `max_num_batched_tokens`. Default: for none. */
+  readonly queuesModel?: ((model: string) => boolean) | undefined
+  readonly selectionCache?: SelectionCacheLimits | undefined
+  readonly busyThresholds?: BusyThresholds | undefined
+  /** Requests of one rank at a time. Default: any number. */
+  readonly maximumRequestsPerRank?: number | undefined
+  /** A draining worker goes after this time at the latest. Default 300,000. */
+  readonly drainTimeoutMs?: number | undefined
+  /** Hosts of event and replay URLs of API workers. Default: this machine. */
+  readonly allowedHosts?: AllowedHosts | undefined
+}
+
+/** Tokens of a batch of which the limit is unknown. */
+export const unknownBatchTokens = 10_000_000
+export { loopbackHosts }

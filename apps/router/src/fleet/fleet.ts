@@ -1,0 +1,371 @@
+import {
+  type PotentialLoad,
+  type PromptRequest,
+  type RouterCore,
+  type SelectionExplanation,
+  type SelectionResult,
+  createRouterCore,
+} from '@router/core'
+import { BlockHasher, type PromptBlocks } from '@router/kv-index'
+import { type PolicyBundle, RouterError } from '@router/sdk'
+import {
+  FleetPartition,
+  type PartitionName,
+  type PartitionShape,
+  compareNames,
+  keyOf,
+} from './fleet-partition.js'
+import type {
+  ExplicitReservation,
+  FleetPrompt,
+  FleetRequest,
+  OverlapReport,
+  Reservation,
+  Selection,
+} from './fleet-request.js'
+import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
+import { FleetWorkers, type FleetWarning } from './fleet-workers.js'
+import { SelectionCache } from './selection-cache.js'
+
+/** Partitions of a fleet; they stay until the process ends. */
+const maximumPartitions = 4096
+
+/** What a fleet is made of, and what it may use of the world. */
+export interface FleetOptions {
+  readonly policy: PolicyBundle
+  /** Monotonic clock, milliseconds. */
+  readonly clock: () => number
+  /** Seeds, 64 bits each. */
+  readonly random: () => bigint
+  readonly settings?: FleetSettings
+  readonly onWarning?: (warning: FleetWarning) => void
+  /** Addresses of a host name, for event URLs; default: the resolver of the system. */
+  readonly resolve?: (name: string) => Promise<readonly string[]>
+}
+
+/**
+ * Workers, where requests go among them, and what is in flight: what every front door of the router shares. Plain calls, no HTTP; its
+ * only sockets are those on which engines tell what they hold. Call `tick` about once a second.
+ */
+export class Fleet {
+  readonly workers: FleetWorkers
+  readonly core: RouterCore
+  readonly settings: FleetSettings
+  readonly selectionCache: SelectionCache
+  readonly #clock: () => number
+  readonly #hasher = new BlockHasher()
+  readonly #partitions = new Map<string, FleetPartition>()
+  readonly #busyThresholds = new Map<string, BusyThresholds>()
+
+  /** Errors: those of `createRouterCore`. */
+  constructor(options: FleetOptions) {
+    const { policy, clock, random, settings = {}, onWarning = () => undefined } = options
+    this.settings = settings
+    this.#clock = clock
+    this.core = createRouterCore({
+      policy,
+      clock,
+      random,
+      ...(settings.core === undefined ? {} : { config: settings.core }),
+      onWarning: ({ code, message, workerId, dpRank }) => onWarning({ code, message, workerId, dpRank }),
+      onRankDropped: (rank) => this.workers.rankDropped(rank),
+    })
+    this.selectionCache = new SelectionCache(settings.selectionCache)
+    this.workers = new FleetWorkers({
+      settings,
+      clock,
+      onWarning,
+      resolve: options.resolve,
+      partitionOf: (name, shape) => this.#partitionOf(name, shape),
+    })
+  }
+
+  /** Every partition that ever had a complete worker, by model, routing group and role. */
+  get partitions(): readonly FleetPartition[] {
+    return [...this.#partitions.values()].toSorted((a, b) => compareNames(a.name, b.name))
+  }
+
+  /** The partition of a request. Error: `ROUTER_NOT_READY` when no worker of it takes requests. */
+  ready(name: PartitionName): FleetPartition {
+    const partition = this.#partitions.get(keyOf(name))
+    if (partition?.isReady === true) return partition
+    const { model, routingGroup, role } = name
+    const message = `no worker for model '${model}', routing group '${routingGroup}' (${role}) takes requests`
+    throw new RouterError('ROUTER_NOT_READY', message, { model, routingGroup, role })
+  }
+
+  /** Error: `ROUTER_DUPLICATE_REQUEST` when a booking of this id is live in any partition. */
+  checkUnbooked(requestId: string): void {
+    if (this.#bookedIn(requestId) === undefined) return
+    const message = `request id '${requestId}' is booked already`
+    throw new RouterError('ROUTER_DUPLICATE_REQUEST', message, { requestId })
+  }
+
+  /**
+   * Where a request would go. A query: it leaves no trace but, with an id, what `reserveSelected` books later. Errors: `ROUTER_NOT_READY`,
+   * those of selection and of hashing.
+   */
+  select(name: PartitionName, request: FleetRequest, selectionId?: string): Selection {
+    const partition = this.ready(name)
+    const blocks = this.#prepare(partition, request.prompt)
+    const asked = promptRequest(blocks, request)
+    const selection = this.#selectionOf(partition, asked, blocks, partition.router.select(asked))
+    if (selectionId === undefined) return selection
+    this.selectionCache.put(
+      cacheKey(name, selectionId),
+      {
+        workerId: selection.workerId,
+        dpRank: selection.dpRank,
+        local: blocks.local.slice(0, 2 * blocks.count),
+        sequence: blocks.sequence.slice(0, 2 * blocks.count),
+        promptTokens: selection.promptTokens,
+        prefillTokens: selection.tracksPrefillTokens ? selection.promptTokens - selection.cachedTokens : 0,
+        assumesKvReuse: asked.assumesKvReuse,
+        expectedOutputTokens: asked.expectedOutputTokens,
+        loraName: asked.loraName ?? undefined,
+      },
+      this.#clock(),
+    )
+    return selection
+  }
+
+  /**
+   * Selects a rank and books the request there, or does neither; nobody comes in between. Errors: `ROUTER_NOT_READY`,
+   * `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`, those of selection and of hashing.
+   */
+  reserve(
+    name: PartitionName,
+    request: FleetRequest,
+    booking: { readonly requestId: string; readonly isRelayed?: boolean; readonly isDispatched?: boolean },
+  ): Selection {
+    const partition = this.ready(name)
+    this.checkUnbooked(booking.requestId)
+    const blocks = this.#prepare(partition, request.prompt)
+    const { router } = partition
+    const asked = promptRequest(blocks, request)
+    return this.#selectionOf(partition, asked, blocks, router.reserve({ ...asked, ...booking }))
+  }
+
+  /**
+   * Books a request on the rank that the caller chose; a selection kept under its id is dropped. Errors: `ROUTER_NOT_READY`,
+   * `ROUTER_BAD_REQUEST`, `ROUTER_NOT_FOUND` for the worker, `ROUTER_DUPLICATE_REQUEST`, `ROUTER_NOT_FOUND` for the rank, those of hashing.
+   */
+  reserveOn(name: PartitionName, reservation: ExplicitReservation): Reservation {
+    const partition = this.ready(name)
+    const { requestId, workerId, dpRank, prompt, effectivePrefillTokens, tracksPrefillTokens } = reservation
+    const blocks = this.#hashed(partition, prompt)
+    const promptTokens = tokensOf(prompt)
+    if (effectivePrefillTokens !== undefined && effectivePrefillTokens > promptTokens) {
+      const message = `effective prefill of ${effectivePrefillTokens} tokens is more than the prompt of ${promptTokens}`
+      throw new RouterError('ROUTER_BAD_REQUEST', message, { effectivePrefillTokens, promptTokens })
+    }
+    const made = this.#bookOn(partition, {
+      requestId,
+      workerId,
+      dpRank,
+      blocks,
+      promptTokens,
+      prefillTokens: tracksPrefillTokens === false ? 0 : (effectivePrefillTokens ?? 0),
+      expectedOutputTokens: reservation.expectedOutputTokens,
+      loraName: prompt.loraName,
+    })
+    this.selectionCache.delete(cacheKey(name, requestId))
+    return made
+  }
+
+  /**
+   * Books what `select` found under this id. Errors, after which it may be tried again: `ROUTER_NOT_FOUND` for the selection, its worker or
+   * its rank, `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`.
+   */
+  reserveSelected(name: PartitionName, requestId: string): Reservation {
+    const key = cacheKey(name, requestId)
+    const selection = this.selectionCache.get(key, this.#clock())
+    const partition = this.#partitions.get(keyOf(name))
+    if (selection === undefined || partition === undefined) {
+      const message = `no selection '${requestId}' is kept, or not any more`
+      throw new RouterError('ROUTER_NOT_FOUND', message, { requestId })
+    }
+    const { local, sequence, ...others } = selection
+    const blocks = { local, sequence, count: sequence.length >> 1 }
+    const made = this.#bookOn(partition, { ...others, requestId, blocks })
+    this.selectionCache.delete(key)
+    return made
+  }
+
+  /** The first token of a booked request came; again is fine. Error: `ROUTER_NOT_FOUND`. */
+  prefillCompleted(requestId: string): void {
+    this.#booked(requestId).router.markPrefillCompleted(requestId)
+  }
+
+  /** A booked request began another block of output. Errors: `ROUTER_BAD_REQUEST` for the fraction, `ROUTER_NOT_FOUND`. */
+  outputBlock(requestId: string, decayFraction?: number): void {
+    if (decayFraction !== undefined && !(decayFraction >= 0 && decayFraction <= 1)) {
+      const message = `the decay fraction must be a number from 0 to 1, got ${decayFraction}`
+      throw new RouterError('ROUTER_BAD_REQUEST', message, { decayFraction })
+    }
+    this.#booked(requestId).router.ledger.addOutputBlock(requestId, decayFraction)
+  }
+
+  /** Ends a booking, however the request ended. False when it is not booked (any more): it is freed exactly once. */
+  free(requestId: string): boolean {
+    return this.#bookedIn(requestId)?.router.free(requestId) ?? false
+  }
+
+  /** The load of every rank with this request. A query. Errors: `ROUTER_NOT_READY`, those of hashing. */
+  potentialLoads(name: PartitionName, request: FleetRequest): PotentialLoad[] {
+    const partition = this.ready(name)
+    return partition.router.potentialLoads(promptRequest(this.#hashedPrompt(partition, request), request))
+  }
+
+  /** The load of every rank now; partitions without workers have none. */
+  loads(partition: FleetPartition): PotentialLoad[] {
+    return partition.router.potentialLoads({ blocks: noBlocks, promptTokens: 0 })
+  }
+
+  /** What every rank holds of a prompt. A query. Errors: as `potentialLoads`. */
+  overlaps(name: PartitionName, request: FleetRequest): OverlapReport {
+    const partition = this.ready(name)
+    const blocks = this.#hashedPrompt(partition, request)
+    return {
+      partition,
+      blocks: blocks.count,
+      ranks: partition.router.overlaps(promptRequest(blocks, request)),
+    }
+  }
+
+  /** Takes a selection apart. A query. Errors: as `select`. */
+  explain(name: PartitionName, request: FleetRequest): SelectionExplanation {
+    const partition = this.ready(name)
+    return partition.router.explain(promptRequest(this.#prepare(partition, request.prompt), request))
+  }
+
+  /** Limits of the ranks of a model from now on; absent = those of the settings. Error: `ROUTER_NOT_FOUND`. */
+  setBusyThresholds(model: string, thresholds: BusyThresholds | undefined): void {
+    if (!this.partitions.some(({ name }) => name.model === model))
+      throw new RouterError('ROUTER_NOT_FOUND', `there is no model '${model}'`, { model })
+    if (thresholds === undefined) this.#busyThresholds.delete(model)
+    else this.#busyThresholds.set(model, thresholds)
+  }
+
+  busyThresholdsOf(model: string): BusyThresholds {
+    return this.#busyThresholds.get(model) ?? this.settings.busyThresholds ?? {}
+  }
+
+  /** What is due: expired bookings, blocks and selections, workers that drained. Bounded work. */
+  tick(): void {
+    for (const { router } of this.#partitions.values()) router.tick()
+    this.selectionCache.expire(this.#clock())
+    this.workers.tick()
+  }
+
+  /** Closes every socket and forgets everything. */
+  dispose(): void {
+    this.workers.dispose()
+    this.core.dispose()
+    this.#partitions.clear()
+  }
+
+  #partitionOf(name: PartitionName, shape: PartitionShape): FleetPartition | undefined {
+    const key = keyOf(name)
+    const known = this.#partitions.get(key)
+    if (known !== undefined) return known
+    if (this.#partitions.size >= maximumPartitions) return undefined
+    const partition = new FleetPartition(name, shape, this.core.router(name, shape.blockSize))
+    this.#partitions.set(key, partition)
+    return partition
+  }
+
+  /** Hashes of a prompt that is about to be selected for, with the busy ranks marked. */
+  #prepare(partition: FleetPartition, prompt: FleetPrompt): HashedBlocks {
+    const { maximumRequestsPerRank = Infinity } = this.settings
+    const thresholds = this.busyThresholdsOf(partition.name.model)
+    const hasLimits = maximumRequestsPerRank < Infinity || Object.keys(thresholds).length > 0
+    if (hasLimits) partition.markBusy(thresholds, maximumRequestsPerRank)
+    return { ...this.#hashed(partition, prompt), promptTokens: tokensOf(prompt) }
+  }
+
+  #hashedPrompt(partition: FleetPartition, { prompt }: FleetRequest): HashedBlocks {
+    return { ...this.#hashed(partition, prompt), promptTokens: tokensOf(prompt) }
+  }
+
+  #hashed(partition: FleetPartition, prompt: FleetPrompt): PromptBlocks {
+    if (prompt.tokens === undefined) return prompt.blocks
+    const { tokens, loraName, cacheSalt, objectsByBlock, isEagle } = prompt
+    const { local, sequence, count } = partition.hash(this.#hasher, tokens, {
+      loraName,
+      cacheSalt,
+      objectsByBlock,
+      isEagle,
+    })
+    return { local, sequence, count }
+  }
+
+  #selectionOf(
+    partition: FleetPartition,
+    asked: PromptRequest,
+    blocks: HashedBlocks,
+    result: SelectionResult,
+  ): Selection {
+    const { workerId, dpRank, slot, bestOverlapWorker } = result
+    const { router } = partition
+    const registration = this.workers.get(workerId)?.registration
+    return {
+      partition,
+      workerId,
+      dpRank,
+      endpoint: registration?.endpoint ?? '',
+      promptTokens: blocks.promptTokens,
+      tracksPrefillTokens: asked.tracksPrefillTokens ?? this.settings.core?.tracksPrefillTokens ?? true,
+      sequence: blocks.sequence.slice(0, 2 * blocks.count),
+      overlaps: router.lastOverlapsOf(workerId),
+      cachedTokens: Math.min(result.cachedTokens, blocks.promptTokens),
+      potentialDecodeBlocks: result.potentialDecodeBlocks,
+      bestOverlap: bestOverlapWorker && { ...bestOverlapWorker, blocks: result.bestOverlapBlocks },
+      activePrefillTokens: router.ledger.loadOf(slot).activePrefillTokens,
+      totalKvBlocks: registration?.totalKvBlocks,
+      maxNumBatchedTokens: registration?.maxNumBatchedTokens,
+    }
+  }
+
+  #bookOn(partition: FleetPartition, booking: Parameters<FleetPartition['router']['book']>[0]): Reservation {
+    const { requestId, workerId, dpRank } = booking
+    if (!partition.takesRequests(workerId)) {
+      const message = `worker ${workerId} is not in this partition, or takes no requests`
+      throw new RouterError('ROUTER_NOT_FOUND', message, { workerId })
+    }
+    this.checkUnbooked(requestId)
+    partition.router.book(booking)
+    const endpoint = this.workers.get(workerId)?.registration.endpoint ?? ''
+    return { partition, workerId, dpRank, endpoint }
+  }
+
+  #bookedIn(requestId: string): FleetPartition | undefined {
+    for (const partition of this.#partitions.values())
+      if (partition.router.ledger.has(requestId)) return partition
+    return undefined
+  }
+
+  #booked(requestId: string): FleetPartition {
+    const partition = this.#bookedIn(requestId)
+    if (partition !== undefined) return partition
+    throw new RouterError('ROUTER_NOT_FOUND', `no live booking has the id '${requestId}'`, { requestId })
+  }
+}
+
+interface HashedBlocks extends PromptBlocks {
+  readonly promptTokens: number
+}
+
+const noBlocks: PromptBlocks = { local: new Uint32Array(0), sequence: new Uint32Array(0), count: 0 }
+
+function promptRequest(blocks: HashedBlocks, { prompt, terms }: FleetRequest): PromptRequest {
+  return { ...terms, blocks, promptTokens: blocks.promptTokens, loraName: prompt.loraName }
+}
+
+function tokensOf(prompt: FleetPrompt): number {
+  return prompt.tokens === undefined ? prompt.promptTokens : prompt.tokens.length
+}
+
+function cacheKey(name: PartitionName, selectionId: string): string {
+  return `${keyOf(name)} ${selectionId}`
+}

@@ -1,0 +1,110 @@
+import type { WorkerRecord } from '@router/core'
+import { RouterError, type WorkerRole } from '@router/sdk'
+
+/** What a worker is registered with (host.md 13.1). Absent = not given. */
+export interface WorkerRegistration {
+  /** u64. */
+  readonly workerId: bigint
+  /** With the routing group and the role its partition. Default `default`. */
+  readonly modelName?: string | undefined
+  /** Default `default`. */
+  readonly routingGroup?: string | undefined
+  /** Default `aggregated`. */
+  readonly role?: WorkerRole | undefined
+  /** Base URL; a worker without one cannot be scheduled. */
+  readonly endpoint?: string | undefined
+  /** Tokens a block; 0 = unknown. */
+  readonly blockSize?: number | undefined
+  /** Default 0. */
+  readonly dataParallelStartRank?: number | undefined
+  /** Ranks. Default 1. */
+  readonly dataParallelSize?: number | undefined
+  /** Of the only rank; for several ranks the base, to whose port each adds its number. */
+  readonly kvEventsEndpoint?: string | undefined
+  /** Rank by rank; wins over the base. */
+  readonly kvEventsEndpoints?: ReadonlyMap<number, string> | undefined
+  /** As `kvEventsEndpoint`. */
+  readonly replayEndpoint?: string | undefined
+  /** The engine connects and the router binds; for trusted sources alone. */
+  readonly kvEventsBind?: boolean | undefined
+  /** Tokens. */
+  readonly maxNumBatchedTokens?: number | undefined
+  /** Blocks a rank; 0 = not advertised. */
+  readonly totalKvBlocks?: number | undefined
+  readonly maxNumSeqs?: number | undefined
+  readonly stableRoutingId?: string | undefined
+  readonly incarnationId?: string | undefined
+  /** Layout of speculative decoding. */
+  readonly isEagle?: boolean | undefined
+  readonly taints?: readonly string[] | undefined
+  readonly topologyDomains?: ReadonlyMap<string, string> | undefined
+  readonly kvRole?: string | undefined
+  readonly acceptsNvext?: boolean | undefined
+  readonly kvTransferDomain?: string | undefined
+  readonly kvTransferEnforcement?: 'required' | 'preferred' | undefined
+  readonly kvTransferPreferredWeight?: number | undefined
+  readonly routerHintWorkerType?: string | undefined
+  readonly routerHintSourceControlEndpoints?: ReadonlyMap<number, string> | undefined
+  readonly kvEventSourceMode?: string | undefined
+}
+
+/** What may change of a worker where it is. */
+export type WorkerChanges = Omit<WorkerRegistration, 'workerId' | 'modelName' | 'routingGroup' | 'role'>
+
+/** Who brought a worker: flags and files are trusted, and may leave out what can be learned or believed. */
+export type WorkerOrigin = 'trusted' | 'api'
+
+export type WorkerLifecycle = 'incomplete' | 'schedulable' | 'draining' | 'unschedulable'
+
+/** A worker as others see it. */
+export interface WorkerView {
+  readonly registration: WorkerRegistration
+  readonly origin: WorkerOrigin
+  readonly lifecycle: WorkerLifecycle
+  /** Why it is incomplete, a sentence each; empty otherwise. */
+  readonly reasons: readonly string[]
+}
+
+const largestU64 = 0xffff_ffff_ffff_ffffn
+const largestU32 = 0xffff_ffff
+/** Ranks of one worker. */
+export const maximumRanks = 4096
+
+/** First rank and number of ranks. */
+export function ranksOf(registration: WorkerRegistration): {
+  readonly first: number
+  readonly count: number
+} {
+  return { first: registration.dataParallelStartRank ?? 0, count: registration.dataParallelSize ?? 1 }
+}
+
+/** Refuses what no record may say; everything else that is missing only makes it incomplete. Error: `ROUTER_BAD_REQUEST`. */
+export function checkRegistration(registration: WorkerRegistration): void {
+  const { workerId } = registration
+  const { first, count } = ranksOf(registration)
+  if (typeof workerId !== 'bigint' || workerId < 0n || workerId > largestU64)
+    throw refused('worker_id', String(workerId), 'an unsigned 64-bit integer')
+  if (!Number.isInteger(count) || count < 0 || count > maximumRanks)
+    throw refused('data_parallel_size', count, `an integer from 0 to ${maximumRanks}`)
+  if (!Number.isInteger(first) || first < 0 || first + count > largestU32)
+    throw refused('data_parallel_start_rank', first, `an integer with start + size at most ${largestU32}`)
+}
+
+/** The record as the core takes it. */
+export function coreRecordOf(registration: WorkerRegistration): WorkerRecord {
+  const { kvEventsEndpoints, topologyDomains, routerHintSourceControlEndpoints, ...others } = registration
+  const { kvEventsBind: _bind, ...facts } = others
+  return {
+    ...facts,
+    kvEventsEndpoints: kvEventsEndpoints && Object.fromEntries(kvEventsEndpoints),
+    topologyDomains: topologyDomains && Object.fromEntries(topologyDomains),
+    routerHintSourceControlEndpoints:
+      routerHintSourceControlEndpoints && Object.fromEntries(routerHintSourceControlEndpoints),
+  }
+}
+
+function refused(key: string, value: unknown, accepted: string): RouterError {
+  return new RouterError('ROUTER_BAD_REQUEST', `${key} must be ${accepted}, got ${String(value)}`, {
+    [key]: value,
+  })
+}

@@ -1,0 +1,142 @@
+import type { IncomingMessage } from 'node:http'
+import type { Socket } from 'node:net'
+import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import { Access, type AccessSettings, type RouteAccess } from './access.js'
+import { type FrontDoor, type OverloadAnswers, answerOf } from './answers.js'
+import { HttpError } from './http-error.js'
+import { type JsonValue, writeJson } from './json-writer.js'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Default `client`. */
+    access?: RouteAccess
+  }
+}
+
+/** How a listener serves. */
+export interface HttpServerOptions {
+  /** Address or name to bind. */
+  readonly host: string
+  /** How its refusals look. */
+  readonly door: FrontDoor
+  readonly access?: AccessSettings | undefined
+  readonly overload?: OverloadAnswers | undefined
+  /** Bytes of a body, of routes that do not say their own. Default 8 MiB. */
+  readonly bodyLimitBytes?: number | undefined
+  /** A request head, or a body that stalls, for longer than this is answered 408. Default 10 s. */
+  readonly stallMs?: number | undefined
+  /** Idle connections are kept so long. Default 75 s. */
+  readonly keepAliveMs?: number | undefined
+}
+
+const headerLimitBytes = 32 * 1024
+const defaultBodyLimit = 8 * 1024 * 1024
+const defaultStallMs = 10_000
+const noRetryAfter: OverloadAnswers = { statusCode: 529, retryAfterSecs: 0 }
+
+/**
+ * A server with what all listeners of the router share, and no routes: who may call (each route says `config.access`), limits of heads and
+ * bodies, and how refusals look. Bodies arrive as bytes. Error: `ROUTER_CONFIG_INVALID`, see `Access`.
+ */
+export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const { host, door, overload = noRetryAfter, stallMs = defaultStallMs } = options
+  const access = new Access(host, options.access)
+  const send = (reply: FastifyReply, error: unknown): FastifyReply => {
+    const { status, retryAfterSecs, ...answer } = answerOf(httpErrorOf(error), door, overload)
+    if (retryAfterSecs > 0) void reply.header('retry-after', String(retryAfterSecs))
+    return sendJson(reply, status, errorBody(door, answer))
+  }
+  const server = fastify({
+    bodyLimit: options.bodyLimitBytes ?? defaultBodyLimit,
+    keepAliveTimeout: options.keepAliveMs ?? 75_000,
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: headerLimitBytes },
+    http: {
+      maxHeaderSize: headerLimitBytes,
+      headersTimeout: stallMs,
+      connectionsCheckingInterval: Math.min(1000, stallMs / 2),
+    },
+    clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), door),
+    frameworkErrors: (_error, _request, reply) =>
+      void send(reply, new HttpError('bad_request', 'the path is no valid URL')),
+  })
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  server.addHook('onRequest', (request, _reply, done) => {
+    access.check(request.routeOptions.config.access ?? 'client', request.headers)
+    done()
+  })
+  server.addHook('preParsing', (request, _reply, payload, done) => {
+    watchBody(request.raw, stallMs, door)
+    done(null, payload)
+  })
+  server.setErrorHandler((error, _request, reply) => send(reply, error))
+  server.setNotFoundHandler((request, reply) =>
+    send(reply, new HttpError('not_found', `there is no path '${request.url.split('?')[0]!.slice(0, 100)}'`)),
+  )
+  return server
+}
+
+/** Sends JSON text. */
+export function sendJson(reply: FastifyReply, status: number, body: JsonValue): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json').send(writeJson(body))
+}
+
+/** The body of a refusal, as its front door words it. */
+export function errorBody(
+  door: FrontDoor,
+  answer: { readonly code: string; readonly message: string; readonly details?: unknown },
+): JsonValue {
+  const details = answer.details as JsonValue | undefined
+  const { code, message } = answer
+  if (door === 'selection') return { error: message, code, details }
+  const type = code === 'internal_error' ? 'server_error' : 'invalid_request_error'
+  return { error: { message, type, code, param: null, details } }
+}
+
+/** Errors of the framework in our words; others stay as they are. */
+function httpErrorOf(error: unknown): unknown {
+  const { code, statusCode } = error as FastifyError
+  if (typeof code !== 'string' || !code.startsWith('FST_')) return error
+  if (statusCode === 413) return new HttpError('body_too_large', 'the body is larger than this path takes')
+  return statusCode === 400 ? new HttpError('bad_http', (error as Error).message) : error
+}
+
+function clientErrorOf(error: Error & { readonly code?: string }): HttpError {
+  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new HttpError('request_timeout', 'the request did not come in time')
+  if (error.code === 'HPE_HEADER_OVERFLOW')
+    return new HttpError('headers_too_large', `the headers are larger than ${headerLimitBytes} bytes`)
+  return new HttpError('bad_http', 'this is no valid HTTP request')
+}
+
+/** Answers where there is no reply to answer with, and hangs up. */
+function refuseOnSocket(socket: Socket, error: HttpError, door: FrontDoor): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { status, ...answer } = answerOf(error, door, noRetryAfter)
+  const body = writeJson(errorBody(door, answer))
+  const head = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json`
+  socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+const reasons: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  408: 'Request Timeout',
+  431: 'Request Header Fields Too Large',
+}
+
+/** Refuses a body of which nothing comes for too long. */
+function watchBody(request: IncomingMessage, stallMs: number, door: FrontDoor): void {
+  if (request.complete) return
+  const stalled = (): void =>
+    refuseOnSocket(request.socket, new HttpError('request_timeout', 'the body did not come in time'), door)
+  const over = (): void => {
+    request.setTimeout(0)
+    request.off('timeout', stalled).off('end', over).off('close', over)
+  }
+  request.setTimeout(stallMs)
+  request.on('timeout', stalled).on('end', over).on('close', over)
+}

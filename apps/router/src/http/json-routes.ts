@@ -1,0 +1,123 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { RouteAccess } from './access.js'
+import { HttpError } from './http-error.js'
+import { sendJson } from './http-server.js'
+import type { Read } from './json-fields.js'
+import { JsonReader } from './json-reader.js'
+import type { JsonValue } from './json-writer.js'
+
+/** A request as a JSON route sees it. */
+export interface JsonRequest {
+  /** A part of the path, decoded. */
+  readonly parameter: (name: string) => string
+  /** A key of the query; absent = not there. */
+  readonly query: (key: string) => string | undefined
+  /** A header, trimmed; absent = not there, or empty. */
+  readonly header: (name: string) => string | undefined
+  /** The body. Errors: those of `JsonReader`. */
+  readonly body: <T>(read: Read<T>) => T
+}
+
+export interface JsonAnswer {
+  readonly status: number
+  readonly body: JsonValue
+}
+
+/** A path and verb that takes JSON, or nothing, and answers JSON. */
+export interface JsonRoute {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
+  /** With `:name` for a part that varies. */
+  readonly path: string
+  readonly access: RouteAccess
+  /** A body must come. */
+  readonly takesBody?: boolean
+  readonly handle: (request: JsonRequest) => JsonAnswer
+}
+
+const verbs = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+
+/** Adds routes to a server; other verbs on their paths are 405. @param onUnknownKeys told how many keys of a body nobody asked for */
+export function addJsonRoutes(
+  server: FastifyInstance,
+  routes: readonly JsonRoute[],
+  onUnknownKeys: (count: number) => void = () => undefined,
+): void {
+  for (const { method, path, access, takesBody = false, handle } of routes) {
+    server.route({
+      method,
+      url: path,
+      exposeHeadRoute: true,
+      config: { access },
+      onRequest: (request, _reply, done) => {
+        if (takesBody || hasBody(request)) checkContentType(request)
+        done()
+      },
+      handler: (request, reply) => {
+        const { status, body } = handle(jsonRequest(request, onUnknownKeys))
+        return sendJson(reply, status, body)
+      },
+    })
+  }
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const known = routes.filter((route) => route.path === path)
+    const taken: string[] = known.map(({ method }) => method)
+    if (taken.includes('GET')) taken.push('HEAD')
+    server.route({
+      method: verbs.filter((verb) => !taken.includes(verb)),
+      url: path,
+      config: { access: known[0]!.access },
+      onRequest: (request, reply, done) => {
+        void reply.header('allow', taken.join(', '))
+        const message = `${request.method} is not possible here; accepted: ${taken.join(', ')}`
+        done(new HttpError('method_not_allowed', message))
+      },
+      handler: () => undefined,
+    })
+  }
+}
+
+function jsonRequest(request: FastifyRequest, onUnknownKeys: (count: number) => void): JsonRequest {
+  const parameters = request.params as Readonly<Record<string, string>>
+  let query: URLSearchParams | undefined
+  return {
+    parameter: (name) => {
+      const value = parameters[name] ?? ''
+      if (value === '') throw new HttpError('not_found', 'a part of the path is empty')
+      return value
+    },
+    query: (key) => {
+      query ??= queryOf(request.url)
+      return query.get(key) ?? undefined
+    },
+    header: (name) => {
+      const value = request.headers[name]
+      return (typeof value === 'string' ? value.trim() : undefined) || undefined
+    },
+    body: (read) => {
+      const reader = new JsonReader((request.body as Buffer | null | undefined) ?? new Uint8Array(0))
+      const value = reader.document(read)
+      if (reader.unknownKeys > 0) onUnknownKeys(reader.unknownKeys)
+      return value
+    },
+  }
+}
+
+/** Error: `bad_request` for a key that stands twice. */
+function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf('?')
+  const query = new URLSearchParams(start < 0 ? '' : url.slice(start))
+  const twice = [...query.keys()].find((key) => query.getAll(key).length > 1)
+  if (twice !== undefined) throw new HttpError('bad_request', `the query has '${twice}' more than once`)
+  return query
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
+}
+
+function checkContentType({ headers }: FastifyRequest): void {
+  const type = headers['content-type']?.split(';')[0]!.trim().toLowerCase() ?? ''
+  if (/^application\/(?:json|[^/\s]+\+json)$/.test(type)) return
+  const message = `content type '${type}' is not accepted here; accepted: application/json, application/*+json`
+  throw new HttpError('unsupported_media_type', message)
+}

@@ -1,0 +1,14 @@
+export { Fleet, type FleetOptions } from './fleet/fleet.js'
+export type {
+  ExplicitReservation,
+  FleetPrompt,
+  FleetRequest,
+  OverlapReport,
+  RequestTerms,
+  Reservation,
+  Selection,
+} from './fleet/fleet-request.js'
+export type { FleetSettings } from './fleet/fleet-settings.js'
+export { loadServePolicy } from './serve-policy.js'
+export { type ServeSettings, readServeSettings } from './serve-settings.js'
+export { type SelectionService, createFleet, startSelectionService } from './serve.js'
