@@ -95,6 +95,17 @@ describe('an option', () => {
       expect(resolveThreadOptions({ [name]: value }, url)[name]).toBe(value)
   })
 
+  it('that is unknown is refused, with those that are accepted', () => {
+    const options: object = { budgetMs: 50, budget: 50 }
+    expect(() => prompt.createPromptReader(options)).toThrow(
+      expect.objectContaining({
+        code: 'PROMPT_OPTION_INVALID',
+        message: expect.stringContaining('budgetMs'),
+        details: { key: 'budget' },
+      }),
+    )
+  })
+
   it('has the default that the README says', () => {
     const { queueLimit, budgetMs, killAfterMs, setAsideAfter, setAsideMs, retryAfterMs, ...others } =
       resolveThreadOptions({}, url)

@@ -62,7 +62,7 @@ export function resolveThreadOptions(options: ThreadOptions, workerUrl: URL): Re
       { details: { key: name, value } },
     )
   }
-  return {
+  const resolved = {
     threads: whole('threads', cores, 1, 64),
     queueLimit: whole('queueLimit', 256, 0, 65_536),
     budgetMs: whole('budgetMs', 100, 1, 600_000),
@@ -78,4 +78,11 @@ export function resolveThreadOptions(options: ThreadOptions, workerUrl: URL): Re
     nowMs: options.nowMs ?? (() => performance.now()),
     onWarning: options.onWarning ?? (() => undefined),
   }
+  const unknown = Object.keys(options).find((key) => !(key in resolved))
+  if (unknown === undefined) return resolved
+  throw new PromptError(
+    'PROMPT_OPTION_INVALID',
+    `option ${unknown} is unknown; accepted: ${Object.keys(resolved).join(', ')}`,
+    { details: { key: unknown } },
+  )
 }
