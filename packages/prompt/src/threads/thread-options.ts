@@ -78,7 +78,7 @@ export function resolveThreadOptions(options: ThreadOptions, workerUrl: URL): Re
     nowMs: options.nowMs ?? (() => performance.now()),
     onWarning: options.onWarning ?? (() => undefined),
   }
-  const unknown = Object.keys(options).find((key) => !(key in resolved))
+  const unknown = Object.keys(options).find((key) => !Object.hasOwn(resolved, key))
   if (unknown === undefined) return resolved
   throw new PromptError(
     'PROMPT_OPTION_INVALID',
