@@ -33,8 +33,8 @@ export interface PromptTokenizerOptions {
 
 /**
  * Turns bodies into token ids as an engine would, from a local Hugging Face folder. All calls are synchronous and take the time of
- * tokenization, so it belongs into a worker thread. Its memory is the vocabulary (some 150 MB for 150 k tokens), the cache of
- * segments and one prompt.
+ * tokenization, so it belongs into a worker thread. Its memory is the vocabulary (some 50 MB for 150 k tokens, twice that while it
+ * loads), the cache of segments and one prompt.
  */
 export class PromptTokenizer {
   /** Why prompts are tokenized as a whole each time; undefined = they are cut at added tokens, and the parts cached. */

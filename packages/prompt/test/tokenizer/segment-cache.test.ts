@@ -2,23 +2,51 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { SegmentCache, ownText } from '../../src/tokenizer/segment-cache.js'
 
-const overhead = 512
+const overhead = 384
 
 function idsOf(...ids: number[]): Uint32Array {
   return Uint32Array.from(ids)
 }
 
-it('gives back what was added, and nothing for another text of the same length, start, middle and end', () => {
+/** Texts of one length, start and end that differ where no look is taken. */
+function twins(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${'s'.repeat(1000)}.${index}${'e'.repeat(1000)}`)
+}
+
+it('gives back what was added, and nothing for texts alike that were not', () => {
   const cache = new SegmentCache(100_000)
-  const text = `${'s'.repeat(40)}one${'m'.repeat(80)}${'e'.repeat(40)}`
-  const twin = text.replace('one', 'two')
-  cache.add(text, idsOf(1, 2))
-  expect(cache.get(text)).toEqual(idsOf(1, 2))
-  expect(cache.get(twin)).toBeUndefined()
-  cache.add(twin, idsOf(3))
-  expect(cache.get(twin)).toEqual(idsOf(3))
-  expect(cache.get(text)).toBeUndefined()
-  expect([cache.size, cache.bytes]).toEqual([1, overhead + text.length + 4])
+  const [first, second] = twins(2) as [string, string]
+  cache.add(first, idsOf(1, 2))
+  expect(cache.get(first)).toEqual(idsOf(1, 2))
+  expect(cache.get(second)).toBeUndefined()
+  cache.add(second, idsOf(3))
+  expect([cache.get(first), cache.get(second)]).toEqual([idsOf(1, 2), idsOf(3)])
+  expect([cache.size, cache.bytes]).toEqual([2, 2 * (overhead + first.length) + 12])
+})
+
+it('of texts alike it keeps four, the new ones among them', () => {
+  const cache = new SegmentCache(1_000_000)
+  const texts = twins(10)
+  for (const text of texts) {
+    cache.add(text, idsOf(text.charCodeAt(1001)))
+    expect(cache.get(text)).toEqual(idsOf(text.charCodeAt(1001)))
+  }
+  expect(texts.filter((text) => cache.get(text) !== undefined)).toHaveLength(4)
+  expect([cache.size, cache.bytes]).toEqual([4, 4 * (overhead + texts[0]!.length + 4)])
+})
+
+it('texts that differ at an end, or in much, have places of their own', () => {
+  const cache = new SegmentCache(10_000_000)
+  const texts = Array.from({ length: 300 }, (_, index) => {
+    const number = String(index).padStart(3, '0')
+    return [
+      `<|im_start|>user\n${number}${'m'.repeat(1000)}`,
+      `${'m'.repeat(1000)}${number}<|im_end|>`,
+      number.repeat(300),
+    ]
+  }).flat()
+  for (const text of texts) cache.add(text, idsOf(1))
+  expect(cache.size).toBe(900)
 })
 
 it('counts a byte a character, two where one does not fit in it, and four an id', () => {
@@ -61,7 +89,7 @@ it('never holds more bytes than its capacity, and counts them right', () => {
     fc.property(texts, (given) => {
       const cache = new SegmentCache(6000)
       for (const text of given) {
-        cache.add(text, new Uint32Array(text.length))
+        if (cache.get(text) === undefined) cache.add(text, new Uint32Array(text.length))
         expect(cache.bytes).toBeLessThanOrEqual(6000)
       }
       const kept = [...new Set(given)].filter((text) => cache.get(text) !== undefined)
