@@ -63,6 +63,22 @@ describe('a thread that is lost', () => {
   })
 })
 
+it('every prompt is answered, and counted once, whatever happens to the threads', async () => {
+  const standIn = new StandIn({ threads: 3, queueLimit: 150, setAsideAfter: 100 })
+  const orders = ['echo', 'echo', 'fail', 'echo', 'echo', 'echo', 'echo', 'echo', 'exit', 'echo']
+  const kinds: Record<string, number> = {}
+  const runs = Array.from({ length: 200 }, (_, index) =>
+    standIn.run(orders[(index * 7 + (index >> 4)) % 10]!, `${index % 5} `.repeat(400)),
+  )
+  for (const { kind } of await Promise.all(runs)) kinds[kind] = (kinds[kind] ?? 0) + 1
+  const { counters, waiting, busy } = standIn.threads
+  expect([waiting, busy, kinds['queue_full'], counters.jobs]).toEqual([0, 0, 47, 200])
+  expect(counters).toMatchObject({ done: kinds['done'], queueFull: 47 })
+  expect(counters.failed + counters.crashed).toBe(kinds['failed'])
+  expect(counters.crashed).toBeGreaterThan(5)
+  expect(counters.done + counters.failed + counters.crashed + counters.queueFull).toBe(200)
+})
+
 describe('a folder that costs threads', () => {
   it('is set aside for a while, others are not; then it has its chances again', async () => {
     const standIn = new StandIn({ setAsideAfter: 2, setAsideMs: 1000 })
