@@ -24,7 +24,10 @@ export interface ThreadOptions {
   readonly setAsideMs?: number | undefined
   /** Milliseconds until the files of a folder that could not be loaded are looked at again, doubling up to 64 times it; 1 to 86,400,000. Default 1,000. */
   readonly retryAfterMs?: number | undefined
-  /** Bytes of a body, media left out, beyond which it is not tokenized, 1 to 1 GiB. Default 4 MiB. */
+  /**
+   * Bytes of a body, media left out, beyond which it is not tokenized, 1 to 1 GiB. Default 1 MiB, some 250,000 tokens of English, of which the
+   * worst text (digits) keeps a thread for seconds but does not get it killed.
+   */
   readonly maxTextBytes?: number | undefined
   /** Bytes of text segments that each tokenizer of each thread remembers, 0 to 16 GiB. Default 64 MiB. */
   readonly cacheBytes?: number | undefined
@@ -70,7 +73,7 @@ export function resolveThreadOptions(options: ThreadOptions, workerUrl: URL): Re
     setAsideAfter: whole('setAsideAfter', 3, 1, 100),
     setAsideMs: whole('setAsideMs', 60_000, 1, day),
     retryAfterMs: whole('retryAfterMs', 1000, 1, day),
-    maxTextBytes: whole('maxTextBytes', 4 * 2 ** 20, 1, 2 ** 30),
+    maxTextBytes: whole('maxTextBytes', 2 ** 20, 1, 2 ** 30),
     cacheBytes: whole('cacheBytes', 64 * 2 ** 20, 0, 2 ** 34),
     maxTokenizers: whole('maxTokenizers', 8, 1, 1024),
     threadMemoryMb: whole('threadMemoryMb', 2048, 64, 65_536),
