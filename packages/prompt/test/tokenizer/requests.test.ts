@@ -178,6 +178,18 @@ describe('messages, as an engine hands them to a template', () => {
     )
   })
 
+  it('no tool calls are none at all', () => {
+    const body = {
+      messages: [
+        { role: 'assistant', content: 'a', tool_calls: [] },
+        { role: 'user', content: 'b', tool_calls: [{}] },
+      ],
+    }
+    expect(textOf("{% for m in messages %}{{ 'tool_calls' in m }}{% endfor %}", 'chat', body)).toBe(
+      'FalseFalse',
+    )
+  })
+
   it('arguments of tool calls are parsed, exactly; no arguments are an empty object, no JSON stays a text', () => {
     const call = (given: unknown): object => ({ id: 'i', function: { name: 'f', arguments: given } })
     const calls = [
@@ -215,6 +227,11 @@ describe('continue_final_message', () => {
     [ended, [{ type: 'text', text: 'hi' }], '[user]hi![assistant]hi'],
   ])('%s: ends with %j', (template, content, text) => {
     expect(textOf(template, 'chat', bodyOf(content))).toBe(text)
+  })
+
+  it('starts no answer', () => {
+    const body = { ...bodyOf('so'), add_generation_prompt: true }
+    expect(textOf('{{ add_generation_prompt }}{{ messages[-1].content }}', 'chat', body)).toBe('Falseso')
   })
 
   it('of a content in parts goes on with the last text', () => {
