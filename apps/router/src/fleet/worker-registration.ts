@@ -68,7 +68,7 @@ export interface WorkerView {
 const largestU64 = 0xffff_ffff_ffff_ffffn
 const largestU32 = 0xffff_ffff
 /** Ranks of one worker. */
-export const maximumRanks = 4096
+const maximumRanks = 4096
 
 /** First rank and number of ranks. */
 export function ranksOf(registration: WorkerRegistration): {

@@ -83,7 +83,7 @@ export function sendJson(reply: FastifyReply, status: number, body: JsonValue): 
 }
 
 /** The body of a refusal, as its front door words it. */
-export function errorBody(
+function errorBody(
   door: FrontDoor,
   answer: { readonly code: string; readonly message: string; readonly details?: unknown },
 ): JsonValue {

@@ -5,6 +5,7 @@ import { HttpError } from './http-error.js'
 const deepest = 128
 /** Numbers of lists that are read into one array, kept for the next list; more are given back. */
 const keptNumbers = 1 << 20
+const largestU32 = 0xffff_ffff
 
 const quote = 0x22
 const backslash = 0x5c
@@ -138,24 +139,27 @@ export class JsonReader {
   /** A list of unsigned 32-bit integers. */
   u32List(): Uint32Array<ArrayBuffer> {
     const bytes = this.#bytes
+    let list = numbers
     let count = 0
     if (this.#next() !== openBracket) throw this.fault('a list')
     let at = this.#at + 1
     // Digits and commas, with at most one space between them: how lists are written. Anything else goes the long way.
     for (;;) {
-      if (bytes[at] === 0x20) at++
-      const first = at
-      let value = 0
       let byte = bytes[at]!
-      while (byte >= zero && byte <= nine && at - first < 10) {
+      if (byte === 0x20) byte = bytes[++at]!
+      const first = at
+      const leading = byte
+      let value = 0
+      while (byte >= zero && byte <= nine) {
         value = value * 10 + byte - zero
         byte = bytes[++at]!
       }
       const digits = at - first
-      const isPlain = digits > 0 && (digits === 1 || bytes[first] !== zero) && value <= 0xffff_ffff
-      if (!isPlain || (byte !== comma && byte !== closeBracket)) return this.#u32ListSlowly()
-      if (count === numbers.length) growNumbers()
-      numbers[count++] = value
+      const isPlain = digits > 0 && digits <= 10 && (leading !== zero || digits === 1)
+      if (!isPlain || value > largestU32 || (byte !== comma && byte !== closeBracket))
+        return this.#u32ListSlowly()
+      if (count === list.length) list = growNumbers()
+      list[count++] = value
       at++
       if (byte === closeBracket) break
     }
@@ -199,7 +203,7 @@ export class JsonReader {
   #u32ListSlowly(): Uint32Array<ArrayBuffer> {
     let count = 0
     this.list(() => {
-      const value = this.integer(0, 0xffff_ffff)
+      const value = this.integer(0, largestU32)
       if (count === numbers.length) growNumbers()
       numbers[count++] = value
     })
@@ -317,10 +321,11 @@ function isInteger(text: string): boolean {
   return /^(?:0|-?[1-9]\d*)$/.test(text)
 }
 
-function growNumbers(): void {
+function growNumbers(): Uint32Array<ArrayBuffer> {
   const more = new Uint32Array(2 * numbers.length)
   more.set(numbers)
   numbers = more
+  return more
 }
 
 function takenNumbers(count: number): Uint32Array<ArrayBuffer> {
