@@ -78,12 +78,16 @@ export class FolderHealth {
     if (isNew) this.#options.onWarning({ code: 'tokenizer_unavailable', folder, message })
   }
 
-  /** A thread was lost with it. @returns whether the folder is set aside by this */
-  lost(folder: string, message: string): boolean {
+  /**
+   * A thread was lost with it.
+   * @param isBlamed it is the folder's fault, and not that of a prompt beyond measure
+   * @returns whether the folder is set aside by this
+   */
+  lost(folder: string, message: string, isBlamed: boolean): boolean {
     const { setAsideAfter, setAsideMs, nowMs, onWarning } = this.#options
     const state = this.#reach(folder)
-    state.lostInARow++
-    if (state.lostInARow < setAsideAfter) {
+    if (isBlamed) state.lostInARow++
+    if (!isBlamed || state.lostInARow < setAsideAfter) {
       onWarning({ code: 'tokenizer_killed', folder, message })
       return false
     }

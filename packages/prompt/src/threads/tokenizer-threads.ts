@@ -67,6 +67,8 @@ const spillJobs = 2
 const coldJobs = 0.5
 // A slow thread counts as one with so many more prompts.
 const slowJobs = 1024
+// A longer prompt may take for ever by itself (a megabyte without a space), so that any client could have a folder set aside.
+const blamedBytes = 262_144
 // Loading a folder takes its time: so many times what one prompt may take.
 const loadBudgets = 3
 
@@ -132,7 +134,7 @@ export class TokenizerThreads {
     if (this.#isClosed) return Promise.resolve({ kind: 'closed' })
     const refusal = this.#folders.refusal(job.folder)
     if (refusal !== undefined) return Promise.resolve(this.#countRefusal(refusal))
-    if (job.body.reduce((sum, piece) => sum + piece.length, 0) > this.#options.maxTextBytes) {
+    if (bytesOf(job) > this.#options.maxTextBytes) {
       counters.tooLarge++
       return Promise.resolve({ kind: 'too_large' })
     }
@@ -258,7 +260,8 @@ export class TokenizerThreads {
       const { isKilled, message } = result
       if (isKilled) counters.killed++
       else counters.crashed++
-      if (this.#folders.lost(folder, message)) counters.setAside++
+      const isBlamed = job === undefined || bytesOf(job) <= blamedBytes
+      if (this.#folders.lost(folder, message, isBlamed)) counters.setAside++
       return isKilled ? { kind: 'killed' } : { kind: 'failed', code: undefined, message }
     }
     if (result.kind === 'unavailable') {
@@ -303,6 +306,10 @@ export class TokenizerThreads {
     else this.#counters.unavailable++
     return refusal
   }
+}
+
+function bytesOf({ body }: TokenizeJob): number {
+  return body.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 function settle(entry: Entry, outcome: EntryOutcome): void {
