@@ -24,6 +24,8 @@ export interface FleetSettings {
   readonly busyThresholds?: BusyThresholds | undefined
   /** Requests of one rank at a time. Default: any number. */
   readonly maximumRequestsPerRank?: number | undefined
+  /** Partitions, which stay until the process ends; workers of more are incomplete. Default 1,024. */
+  readonly maximumPartitions?: number | undefined
   /** A draining worker goes after this time at the latest. Default 300,000. */
   readonly drainTimeoutMs?: number | undefined
   /** Hosts of event and replay URLs of API workers. Default: this machine. */

@@ -27,8 +27,7 @@ import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
 import { FleetWorkers, type FleetWarning } from './fleet-workers.js'
 import { SelectionCache } from './selection-cache.js'
 
-/** Partitions of a fleet; they stay until the process ends. */
-const maximumPartitions = 4096
+const defaultMaximumPartitions = 1024
 
 /** What a fleet is made of, and what it may use of the world. */
 export interface FleetOptions {
@@ -269,6 +268,7 @@ export class Fleet {
     const key = keyOf(name)
     const known = this.#partitions.get(key)
     if (known !== undefined) return known
+    const { maximumPartitions = defaultMaximumPartitions } = this.settings
     if (this.#partitions.size >= maximumPartitions) return undefined
     const partition = new FleetPartition(name, shape, this.core.router(name, shape.blockSize))
     this.#partitions.set(key, partition)
@@ -309,6 +309,7 @@ export class Fleet {
     const { workerId, dpRank, slot, bestOverlapWorker } = result
     const { router } = partition
     const registration = this.workers.get(workerId)?.registration
+    const { rowOfSlot, columns } = router.partition.table
     return {
       partition,
       workerId,
@@ -321,7 +322,7 @@ export class Fleet {
       cachedTokens: Math.min(result.cachedTokens, blocks.promptTokens),
       potentialDecodeBlocks: result.potentialDecodeBlocks,
       bestOverlap: bestOverlapWorker && { ...bestOverlapWorker, blocks: result.bestOverlapBlocks },
-      activePrefillTokens: router.ledger.loadOf(slot).activePrefillTokens,
+      activePrefillTokens: columns.views.load!.activePrefillTokens[rowOfSlot[slot]!]!,
       totalKvBlocks: registration?.totalKvBlocks,
       maxNumBatchedTokens: registration?.maxNumBatchedTokens,
     }

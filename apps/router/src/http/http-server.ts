@@ -77,9 +77,14 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   return server
 }
 
-/** Sends JSON text. */
-export function sendJson(reply: FastifyReply, status: number, body: JsonValue): FastifyReply {
-  return reply.code(status).header('content-type', 'application/json').send(writeJson(body))
+/** Sends JSON text. @param textKey see `writeJson` */
+export function sendJson(
+  reply: FastifyReply,
+  status: number,
+  body: JsonValue,
+  textKey?: string,
+): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json').send(writeJson(body, textKey))
 }
 
 /** The body of a refusal, as its front door words it. */

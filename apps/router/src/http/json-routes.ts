@@ -54,7 +54,9 @@ export function addJsonRoutes(
       },
       handler: (request, reply) => {
         const { status, body } = handle(jsonRequest(request, onUnknownKeys))
-        return sendJson(reply, status, body)
+        // For callers whose JSON cannot hold 64 bits.
+        const hasTextIds = request.url.includes('ids=') && queryOf(request.url).get('ids') === 'string'
+        return sendJson(reply, status, body, hasTextIds ? 'worker_id' : undefined)
       },
     })
   }
