@@ -55,16 +55,20 @@ export class RankEngine implements PassListener {
       outputTokens: outputTokens.length,
       blockKeys: names.keys,
     })
-    const live: LiveRequest = { request, tokens, names, produced: 0 }
+    const live: LiveRequest = { request, tokens, names, produced: 0, isGivenUp: false }
     this.#live.set(number, live)
     this.#driver.wake()
-    return {
-      rank: this.rank,
-      abort: () => {
-        // The number may be another request's by now.
-        if (this.#live.get(number) === live) this.#engine.cancel(number)
-      },
-    }
+    return { rank: this.rank, abort: () => this.#abort(number, live) }
+  }
+
+  #abort(number: number, live: LiveRequest): boolean {
+    // The number may be another request's by now.
+    if (this.#live.get(number) !== live || live.isGivenUp) return false
+    live.isGivenUp = true
+    const { waitingRequests } = this.#engine
+    this.#engine.cancel(number)
+    // One that waits leaves the queue at once.
+    return this.#engine.waitingRequests === waitingRequests
   }
 
   /** Blocks that the cache holds, at most those of the pool. */

@@ -10,6 +10,7 @@ export interface LiveRequest {
   readonly names: BlockNames
   /** Tokens that are visible. */
   produced: number
+  isGivenUp: boolean
 }
 
 /** How a generation is over, for an end that the engine gave it. */
@@ -24,7 +25,12 @@ export function endOf(reason: EndReason, { request, produced }: LiveRequest): [G
       return ['rejected', 'the prompt takes more blocks than the whole KV cache has']
     case 'prompt_exceeds_model_len':
       return ['rejected', 'the prompt is as long as the maximum model length, or longer']
-    default:
+    case 'prompt_exceeds_pass':
+      return [
+        'rejected',
+        'without chunked prefill the prompt has to fit into one pass, and it has more tokens',
+      ]
+    case 'outputs_exceed_pool':
       return ['rejected', 'prompt and outputs together take more blocks than the whole KV cache has']
   }
 }

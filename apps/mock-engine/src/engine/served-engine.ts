@@ -94,7 +94,7 @@ class RealTimeEngine implements ServedEngine {
     if (refusal === undefined) return this.#ranks[rank]!.submit(request)
     const end = refusal === this.#downReason ? 'restarted' : 'rejected'
     setImmediate(() => tell(request.onEnd, end, refusal))
-    return { rank, abort: () => undefined }
+    return { rank, abort: () => false }
   }
 
   facts(): readonly RankFacts[] {

@@ -31,8 +31,8 @@ export interface GenerationRequest {
 /** A generation under way. */
 export interface Generation {
   readonly rank: number
-  /** Frees its blocks at the end of the pass that runs, and ends it as `aborted`. Idempotent. */
-  readonly abort: () => void
+  /** Frees its blocks at the end of the pass that runs, and ends it as `aborted`. Whether it was running; a second call does nothing. */
+  readonly abort: () => boolean
 }
 
 /** Gauges and counters of one rank, since the engine started. Tokens and blocks are whole numbers. */

@@ -185,9 +185,9 @@ export class Exchange {
     const isWhole = this.#response.writableFinished
     this.#host.stats.finished(this.request.path, isWhole ? this.#response.statusCode : 'cut')
     if (isWhole) return
+    this.#gone.abort()
     const phase = this.#isStuck ? 'held' : this.phase
     if (!this.#endedHere && phase !== undefined) this.#host.stats.aborted(phase)
-    this.#gone.abort()
   }
 }
 

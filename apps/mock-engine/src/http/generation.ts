@@ -49,7 +49,11 @@ export async function generateUnits(
 ): Promise<readonly number[]> {
   if (waiter.gone.aborted) throw new ClientGone()
   const generations: Generation[] = []
-  const abortAll = () => generations.forEach((generation) => generation.abort())
+  const abortAll = () => {
+    const running = generations.filter((generation) => generation.abort())
+    // What the first pass of a prompt does is told at its end only.
+    if (running.length > 0 && waiter.phase === 'queued') waiter.phase = 'prefill'
+  }
   waiter.gone.addEventListener('abort', abortAll)
   waiter.phase = 'queued'
   try {

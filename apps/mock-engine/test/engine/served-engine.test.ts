@@ -83,6 +83,15 @@ describe('a request that cannot be', () => {
     expect(heard.message).toMatch(message)
   })
 
+  it('is longer than a pass, without chunked prefill', async () => {
+    const engine = await served({ chunksPrefill: false, maxPassTokens: 12 })
+    expect((await run(engine, { promptTokens: tokens(12) })).end).toBe('stop')
+    expect(await run(engine, { promptTokens: tokens(13, 5) })).toMatchObject({
+      end: 'rejected',
+      message: expect.stringContaining('without chunked prefill'),
+    })
+  })
+
   it('is cut where the context of the model is full', async () => {
     const engine = await served({ maxModelTokens: 12 })
     expect((await run(engine, {})).log).toEqual(['admitted', '0', '1', 'length'])

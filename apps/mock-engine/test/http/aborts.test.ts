@@ -56,6 +56,17 @@ describe.each([false, true])('a client that goes away, stream: %s,', (stream) =>
       expect(engine.stats().tokens.generated).toBe(0)
     }))
 
+  test('in the only pass of its prompt was in its prefill', () =>
+    withServer(async (engine) => {
+      engine.addFault({ kind: 'slow_engine', factor: 1e6 })
+      const client = new RawClient(engine).post(path, chat('hi', { stream }))
+      await until('admitted', () => engine.stats().ranks[0]!.runningRequests === 1)
+      client.leave()
+      await until('counted', () => engine.stats().aborts.prefill === 1)
+      engine.removeFaults()
+      expect(engine.stats().aborts.queued).toBe(0)
+    }))
+
   test('while its tokens are made ends its generation', () =>
     withServer(async (engine) => {
       const client = new RawClient(engine).post(
