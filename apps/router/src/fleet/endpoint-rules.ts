@@ -30,6 +30,10 @@ export class EndpointRules {
     const port = Number(portText)
     if (host === undefined || !(port >= 1 && port <= 65_535))
       return { why: `'${url}' is no usable URL; accepted: tcp://host:port` }
+    return this.#judge(host, port)
+  }
+
+  #judge(host: string, port: number): EndpointVerdict {
     const address = normalHost(host)
     if (address === undefined) return { why: `'${host}' is no host` }
     if (isIP(address) === 0) {
@@ -38,6 +42,14 @@ export class EndpointRules {
     }
     const why = this.refusalOf(address)
     return why === undefined ? { host: address, port, isName: false } : { why }
+  }
+
+  /** The base URL of a worker that came through the API. */
+  judgeBase(url: string): EndpointVerdict {
+    const refusal = { why: `'${url}' is no usable URL; accepted: http://host:port or https://host:port` }
+    if (!/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/i.test(url) || !URL.canParse(url)) return refusal
+    const { hostname, port, protocol } = new URL(url)
+    return this.#judge(hostname, port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port))
   }
 
   /** Why an address, literal or resolved, is refused. @param name that it was resolved from */

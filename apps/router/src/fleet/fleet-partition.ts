@@ -15,22 +15,33 @@ export interface PartitionName {
 export interface PartitionShape {
   readonly blockSize: number
   readonly isEagle: boolean
+  /** Nobody said the block size: the first one that is known replaces it. */
+  readonly isAssumed: boolean
 }
 
 /** One partition of a fleet: its router, and which of its workers may be selected. */
 export class FleetPartition {
   readonly name: PartitionName
-  readonly shape: PartitionShape
   readonly router: PartitionRouter
   /** Hashes of the current prompt. */
   readonly hashes = new BlockHashes()
+  #shape: PartitionShape
   // Workers that take no new requests.
   readonly #closed = new Set<bigint>()
 
   constructor(name: PartitionName, shape: PartitionShape, router: PartitionRouter) {
     this.name = name
-    this.shape = shape
+    this.#shape = shape
     this.router = router
+  }
+
+  get shape(): PartitionShape {
+    return this.#shape
+  }
+
+  /** Somebody said the block size that was assumed. */
+  confirmShape(): void {
+    this.#shape = { ...this.#shape, isAssumed: false }
   }
 
   /** Whether some worker takes requests. */
@@ -68,8 +79,8 @@ export class FleetPartition {
     tokens: Parameters<BlockHasher['hash']>[0],
     namespace: Omit<Parameters<BlockHasher['hash']>[1], 'blockSize'>,
   ): BlockHashes {
-    const { blockSize } = this.shape
-    const isEagle = namespace.isEagle ?? this.shape.isEagle
+    const { blockSize } = this.#shape
+    const isEagle = namespace.isEagle ?? this.#shape.isEagle
     hasher.hash(tokens, { ...namespace, isEagle, blockSize }, this.hashes)
     return this.hashes
   }

@@ -28,6 +28,11 @@ export interface FleetSettings {
   readonly maximumPartitions?: number | undefined
   /** A draining worker goes after this time at the latest. Default 300,000. */
   readonly drainTimeoutMs?: number | undefined
+  /**
+   * Somebody asks engines what records leave out (`FleetWorkers.learn`): until then a record without model name, or without block size from
+   * a trusted source, is incomplete. Default false.
+   */
+  readonly learnsFacts?: boolean | undefined
   /** Hosts of event and replay URLs of API workers. Default: this machine. */
   readonly allowedHosts?: AllowedHosts | undefined
 }

@@ -1,19 +1,24 @@
-import { BatchReader, type EventWarning, type IncarnationCause } from '@router/kv-events'
+import { BatchReader, type EventWarning, Incarnation, type IncarnationCause } from '@router/kv-events'
 import { RouterError, type WorkerRank } from '@router/sdk'
 import { EndpointRules } from './endpoint-rules.js'
+import { type EngineFacts, completed } from './engine-facts.js'
+import { type FleetPartition, type PartitionName, type PartitionShape, placeOf } from './fleet-partition.js'
+import { loopbackHosts } from './fleet-settings.js'
 import {
-  type FleetPartition,
-  type PartitionName,
-  type PartitionShape,
-  compareNames,
-  placeOf,
-} from './fleet-partition.js'
-import { type FleetSettings, loopbackHosts } from './fleet-settings.js'
+  type FleetWorker,
+  type FleetWorkersOptions,
+  type WorkersListener,
+  byPlace,
+  gapsOf,
+  isIdle,
+  lifecycleOf,
+  viewOf,
+} from './fleet-worker.js'
+import type { Hindrance } from './hindrance.js'
 import { type EventEndpoints, eventEndpointsOf } from './rank-endpoints.js'
 import { type EventServices, WorkerEventsLink } from './worker-events-link.js'
 import {
   type WorkerChanges,
-  type WorkerLifecycle,
   type WorkerOrigin,
   type WorkerRegistration,
   type WorkerView,
@@ -26,39 +31,6 @@ import {
 const maximumWorkers = 65_536
 const defaultDrainTimeoutMs = 300_000
 
-/** Something that an operator should know; told once a cause. */
-export interface FleetWarning {
-  readonly code: string
-  readonly message: string
-  readonly workerId?: bigint | undefined
-  readonly dpRank?: number | undefined
-}
-
-/** What the workers of a fleet need of it. */
-export interface FleetWorkersOptions {
-  readonly settings: FleetSettings
-  readonly clock: () => number
-  readonly onWarning: (warning: FleetWarning) => void
-  readonly resolve: EventServices['resolve']
-  /** The partition of a worker, made with this shape when there is none; `undefined` = there are too many. */
-  readonly partitionOf: (name: PartitionName, shape: PartitionShape) => FleetPartition | undefined
-}
-
-interface Worker {
-  registration: WorkerRegistration
-  readonly origin: WorkerOrigin
-  /** Where its ranks are; absent while it is incomplete. */
-  partition?: FleetPartition | undefined
-  link?: WorkerEventsLink | undefined
-  reasons: readonly string[]
-  /** When it began to drain. */
-  drainsSinceMs?: number | undefined
-  /** Nobody reaches it. */
-  isUnreachable: boolean
-  /** Why the events of this record cannot be followed, found out late. */
-  refusal?: string | undefined
-}
-
 /**
  * The workers of a fleet and their lives: what a record lacks, which partition it is in, where its events come from, and what goes when
  * something of it changes. Bookings and cache of a rank stay as long as the rank does, its cache as long as its event addresses do.
@@ -66,7 +38,10 @@ interface Worker {
 export class FleetWorkers {
   readonly #options: FleetWorkersOptions
   readonly #services: EventServices
-  readonly #workers = new Map<bigint, Worker>()
+  readonly #workers = new Map<bigint, FleetWorker>()
+  readonly #listeners = new Set<WorkersListener>()
+  // Workers of a partition that was given up: they are to be put into its successor.
+  #displaced: FleetWorker[] = []
 
   constructor(options: FleetWorkersOptions) {
     const { settings, clock: nowMs, resolve } = options
@@ -82,12 +57,12 @@ export class FleetWorkers {
 
   get(workerId: bigint): WorkerView | undefined {
     const worker = this.#workers.get(workerId)
-    return worker && viewOf(worker)
+    return worker && this.#view(worker)
   }
 
   /** Every record, by model, routing group and id. */
   list(): WorkerView[] {
-    return [...this.#workers.values()].map(viewOf).toSorted(byPlace)
+    return [...this.#workers.values()].map((worker) => this.#view(worker)).toSorted(byPlace)
   }
 
   /** Workers that take requests. */
@@ -110,24 +85,46 @@ export class FleetWorkers {
       throw new RouterError('ROUTER_BAD_REQUEST', message, { workerId, maximumWorkers })
     }
     const taints = registration.taints && [...new Set(registration.taints)]
-    const worker: Worker = {
-      registration: { ...registration, taints },
+    const given = { ...registration, taints }
+    const isSameEngine = known !== undefined && known.given.endpoint === given.endpoint
+    const worker: FleetWorker = {
+      given,
       origin,
+      facts: isSameEngine ? known.facts : undefined,
+      registration: given,
+      provenance: {},
       partition: known?.partition,
       link: known?.link,
+      lives: known?.lives ?? new Incarnation((cause) => this.restarted(workerId, cause)),
       reasons: [],
-      isUnreachable: known?.isUnreachable ?? false,
+      hindrances: isSameEngine ? known.hindrances : [],
     }
-    this.#settle(worker)
     this.#workers.set(workerId, worker)
-    return viewOf(worker)
+    try {
+      this.#settleAll(worker)
+    } catch (error) {
+      if (known === undefined) this.#workers.delete(workerId)
+      else this.#workers.set(workerId, known)
+      throw error
+    }
+    const view = this.#view(worker)
+    for (const { onUpsert } of this.#listeners) onUpsert?.(view)
+    return this.#view(worker)
+  }
+
+  /** Fills in what its engine told, where the record says nothing. Error: `ROUTER_NOT_FOUND`. */
+  learn(workerId: bigint, facts: EngineFacts): WorkerView {
+    const worker = this.#known(workerId)
+    worker.facts = facts
+    this.#settleAll(worker)
+    return this.#view(worker)
   }
 
   /** Changes a record; what is absent stays. Errors: `ROUTER_NOT_FOUND`, those of `upsert`. */
   patch(workerId: bigint, changes: WorkerChanges): WorkerView {
-    const { registration, origin } = this.#known(workerId)
+    const { given: before, origin } = this.#known(workerId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
-    return this.upsert({ ...registration, ...Object.fromEntries(given) }, origin)
+    return this.upsert({ ...before, ...Object.fromEntries(given) }, origin)
   }
 
   /** Forgets a worker; its last record, unschedulable. Error: `ROUTER_NOT_FOUND`. */
@@ -135,7 +132,8 @@ export class FleetWorkers {
     const worker = this.#known(workerId)
     this.#detach(worker)
     this.#workers.delete(workerId)
-    return { ...viewOf(worker), lifecycle: 'unschedulable', reasons: [] }
+    for (const { onRemove } of this.#listeners) onRemove?.(workerId)
+    return { ...this.#view(worker), lifecycle: 'unschedulable', reasons: [], hindrances: [] }
   }
 
   /** It takes no new requests, and goes when it has none, or after the drain time-out. Error: `ROUTER_NOT_FOUND`. */
@@ -143,23 +141,45 @@ export class FleetWorkers {
     const worker = this.#known(workerId)
     worker.drainsSinceMs ??= this.#options.clock()
     this.#open(worker)
-    return viewOf(worker)
+    return this.#view(worker)
   }
 
-  /** Whether anybody reaches it, as probes say; unreachable workers take no new requests. Error: `ROUTER_NOT_FOUND`. */
-  setReachable(workerId: bigint, isReachable: boolean): void {
+  /** What keeps a worker from new requests beside its record; empty = nothing. Error: `ROUTER_NOT_FOUND`. */
+  setHindrances(workerId: bigint, hindrances: readonly Hindrance[]): void {
     const worker = this.#known(workerId)
-    worker.isUnreachable = !isReachable
+    worker.hindrances = hindrances
     this.#open(worker)
   }
 
+  /** When the process of its engine began, by the engine's clock: another time = another process. Error: `ROUTER_NOT_FOUND`. */
+  processStarted(workerId: bigint, seconds: number): void {
+    const { link, lives } = this.#known(workerId)
+    if (link === undefined) lives.processStarted(seconds)
+    else link.events.processStarted(seconds, this.#options.clock())
+  }
+
+  /** Its engine refuses connections, or takes them again: unless something proves the contrary, another process. Error: `ROUTER_NOT_FOUND`. */
+  setOutage(workerId: bigint, isOut: boolean): void {
+    const { link, lives } = this.#known(workerId)
+    const one = link?.events ?? lives
+    if (isOut) one.outageBegan()
+    else one.outageEnded(this.#options.clock())
+  }
+
+  /** Tells of changes until the returned function is called. */
+  listen(listener: WorkersListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
   /** Its engine is another process now: nothing is inherited. Error: `ROUTER_NOT_FOUND`. */
-  restarted(workerId: bigint, cause: IncarnationCause | 'probe'): void {
+  restarted(workerId: bigint, cause: IncarnationCause): void {
     const { partition, registration } = this.#known(workerId)
     if (partition === undefined) return
     partition.router.restartWorker(workerId)
     this.#expectPredictions(partition, registration)
     this.#warn('worker_restarted', `worker ${workerId} is another process than before (${cause})`, workerId)
+    for (const { onRestart } of this.#listeners) onRestart?.(workerId)
   }
 
   /** The index had no room: what a rank holds is rebuilt. */
@@ -172,11 +192,12 @@ export class FleetWorkers {
     return this.#workers.get(workerId)?.link?.events.reports ?? []
   }
 
-  /** Removes workers that drained. */
+  /** Removes workers that drained; counts those as other processes that proved nothing after an outage. */
   tick(): void {
     const { settings, clock } = this.#options
     const timeoutMs = settings.drainTimeoutMs ?? defaultDrainTimeoutMs
-    for (const [workerId, { drainsSinceMs, partition }] of this.#workers) {
+    for (const [workerId, { drainsSinceMs, partition, lives }] of this.#workers) {
+      lives.advance(clock())
       if (drainsSinceMs === undefined) continue
       const isLate = clock() - drainsSinceMs >= timeoutMs
       if (isLate || partition === undefined || isIdle(partition, workerId)) this.remove(workerId)
@@ -186,16 +207,29 @@ export class FleetWorkers {
   dispose(): void {
     for (const { link } of this.#workers.values()) link?.close()
     this.#workers.clear()
+    this.#listeners.clear()
   }
 
-  #known(workerId: bigint): Worker {
+  #view(worker: FleetWorker): WorkerView {
+    return viewOf(worker, this.#options.clock())
+  }
+
+  #known(workerId: bigint): FleetWorker {
     const worker = this.#workers.get(workerId)
     if (worker !== undefined) return worker
     throw new RouterError('ROUTER_NOT_FOUND', `there is no worker ${workerId}`, { workerId })
   }
 
+  /** Settles a worker, and those that have to move because of it. */
+  #settleAll(worker: FleetWorker): void {
+    this.#settle(worker)
+    for (let next = this.#displaced.pop(); next !== undefined; next = this.#displaced.pop())
+      this.#settle(next)
+  }
+
   /** Puts a worker where its record says, or nowhere. */
-  #settle(worker: Worker): void {
+  #settle(worker: FleetWorker): void {
+    this.#complete(worker)
     const { registration, partition: before } = worker
     const events = this.#eventsOf(worker)
     const { reasons, partition } = this.#placeOf(worker, events)
@@ -205,7 +239,7 @@ export class FleetWorkers {
     const { workerId, incarnationId } = registration
     const hasEvents = events !== undefined && events.missing.length === 0
     try {
-      partition.router.upsertWorker({ ...coreRecordOf(registration), hasEvents })
+      partition.router.upsertWorker({ ...coreRecordOf(registration, worker.provenance), hasEvents })
     } catch (error) {
       // More ranks than a partition takes.
       this.#detach(worker)
@@ -227,21 +261,33 @@ export class FleetWorkers {
   }
 
   /** Event addresses; `undefined` = nobody looks at them. */
-  #eventsOf({ registration, origin }: Worker): EventEndpoints | undefined {
+  #eventsOf({ registration, origin }: FleetWorker): EventEndpoints | undefined {
     if (this.#options.settings.usesKvEvents === false) return undefined
     return eventEndpointsOf(registration, origin, this.#services.rules)
   }
 
+  /** Its record with what its engine told; an assumed block size is that of its partition where there is one. */
+  #complete(worker: FleetWorker): void {
+    const { given, origin, facts } = worker
+    const { registration, provenance } = completed(given, origin, facts)
+    const shape = this.#options.findPartition(placeOf(registration))?.shape
+    const assumed = provenance.blockSize === 'assumed' ? shape?.blockSize : undefined
+    worker.registration = assumed === undefined ? registration : { ...registration, blockSize: assumed }
+    worker.provenance = provenance
+  }
+
   /** The partition of a record, or why it is in none. The first record that lacks nothing fixes the shape of its partition. */
   #placeOf(
-    { registration, origin, refusal }: Worker,
+    worker: FleetWorker,
     events: EventEndpoints | undefined,
   ): { readonly reasons: readonly string[]; readonly partition?: FleetPartition } {
+    const { registration, provenance, refusal } = worker
     const { blockSize = 0, isEagle = false } = registration
     const name = placeOf(registration)
-    const missing = this.#missing(registration, origin, events)
+    const missing = gapsOf(worker, events, this.#options.settings, this.#services.rules)
     if (missing.length > 0) return { reasons: missing }
-    const partition = this.#options.partitionOf(name, { blockSize, isEagle })
+    const wanted = { blockSize, isEagle, isAssumed: provenance.blockSize === 'assumed' }
+    const partition = this.#shaped(name, wanted)
     if (partition === undefined) return { reasons: ['there are too many models and routing groups'] }
     const { shape } = partition
     if (shape.blockSize !== blockSize)
@@ -252,23 +298,22 @@ export class FleetWorkers {
     return why === undefined ? { reasons: [], partition } : { reasons: [why] }
   }
 
-  /** What a record lacks, a sentence each. */
-  #missing(
-    registration: WorkerRegistration,
-    origin: WorkerOrigin,
-    events: EventEndpoints | undefined,
-  ): string[] {
-    const { endpoint, blockSize, maxNumBatchedTokens } = registration
-    const { queuesModel = () => false } = this.#options.settings
-    const reasons: string[] = []
-    if (endpoint === undefined || endpoint === '') reasons.push('endpoint is missing')
-    if (blockSize === undefined || blockSize === 0) reasons.push('block_size is missing, or 0')
-    if (ranksOf(registration).count === 0) reasons.push('data_parallel_size is 0')
-    if (origin === 'trusted') return reasons
-    if (queuesModel(placeOf(registration).model) && maxNumBatchedTokens === undefined)
-      reasons.push('max_num_batched_tokens is missing, which queueing needs')
-    for (const rank of events?.missing ?? []) reasons.push(`rank ${rank} has no event endpoint`)
-    return reasons
+  /** The partition of this name. A block size that somebody knows takes the place of an assumed one; the index then starts empty. */
+  #shaped(name: PartitionName, wanted: PartitionShape): FleetPartition | undefined {
+    const { findPartition, partitionOf, forgetPartition } = this.#options
+    const known = findPartition(name)
+    if (known?.shape.isAssumed !== true || wanted.isAssumed) return partitionOf(name, wanted)
+    if (known.shape.blockSize === wanted.blockSize) {
+      known.confirmShape()
+      return known
+    }
+    for (const worker of this.#workers.values()) {
+      if (worker.partition !== known) continue
+      this.#detach(worker)
+      this.#displaced.push(worker)
+    }
+    forgetPartition(known)
+    return partitionOf(name, wanted)
   }
 
   #linkOf(workerId: bigint, partition: FleetPartition): WorkerEventsLink {
@@ -282,7 +327,7 @@ export class FleetWorkers {
         const worker = this.#workers.get(workerId)
         if (worker === undefined) return
         worker.refusal = why
-        this.#settle(worker)
+        this.#settleAll(worker)
       },
     }
     return new WorkerEventsLink(partition.router, workerId, this.#services, listener, partition.shape.isEagle)
@@ -297,12 +342,12 @@ export class FleetWorkers {
   }
 
   /** Tells the partition whether the worker takes new requests. */
-  #open(worker: Worker): void {
+  #open(worker: FleetWorker): void {
     const { partition, registration } = worker
     partition?.setOpen(registration.workerId, lifecycleOf(worker) === 'schedulable')
   }
 
-  #detach(worker: Worker): void {
+  #detach(worker: FleetWorker): void {
     const { workerId } = worker.registration
     worker.link?.close()
     worker.link = undefined
@@ -313,31 +358,4 @@ export class FleetWorkers {
   #warn(code: string, message: string, workerId: bigint, dpRank?: number): void {
     this.#options.onWarning({ code, message, workerId, dpRank })
   }
-}
-
-function lifecycleOf({ partition, drainsSinceMs, isUnreachable }: Worker): WorkerLifecycle {
-  if (drainsSinceMs !== undefined) return 'draining'
-  if (partition === undefined) return 'incomplete'
-  return isUnreachable ? 'unschedulable' : 'schedulable'
-}
-
-function viewOf(worker: Worker): WorkerView {
-  const { registration, origin, reasons } = worker
-  return { registration, origin, lifecycle: lifecycleOf(worker), reasons }
-}
-
-function isIdle({ router }: FleetPartition, workerId: bigint): boolean {
-  const { table } = router.partition
-  const worker = table.workerIndexOf(workerId)
-  if (worker < 0) return true
-  const first = table.firstRowOfWorker[worker]!
-  const end = first + table.workers[worker]!.dataParallelSize
-  for (let row = first; row < end; row++)
-    if (router.ledger.loadOf(table.slotOfRow[row]!).activeRequests > 0) return false
-  return true
-}
-
-function byPlace({ registration: a }: WorkerView, { registration: b }: WorkerView): number {
-  const [one, other] = [placeOf(a), placeOf(b)].map(({ model, routingGroup }) => ({ model, routingGroup }))
-  return compareNames(one!, other!) || (a.workerId < b.workerId ? -1 : a.workerId > b.workerId ? 1 : 0)
 }

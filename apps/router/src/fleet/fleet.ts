@@ -24,7 +24,8 @@ import type {
   Selection,
 } from './fleet-request.js'
 import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
-import { FleetWorkers, type FleetWarning } from './fleet-workers.js'
+import type { FleetWarning } from './fleet-worker.js'
+import { FleetWorkers } from './fleet-workers.js'
 import { SelectionCache } from './selection-cache.js'
 
 const defaultMaximumPartitions = 1024
@@ -75,7 +76,12 @@ export class Fleet {
       clock,
       onWarning,
       resolve: options.resolve,
+      findPartition: (name) => this.#partitions.get(keyOf(name)),
       partitionOf: (name, shape) => this.#partitionOf(name, shape),
+      forgetPartition: ({ name }) => {
+        this.core.remove(name)
+        this.#partitions.delete(keyOf(name))
+      },
     })
   }
 

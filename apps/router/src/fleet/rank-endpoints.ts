@@ -48,7 +48,7 @@ export function eventEndpointsOf(
       const verdicts = origin === 'trusted' ? [] : urls.map((url) => rules.judge(url))
       const refused = verdicts.find((verdict) => 'why' in verdict)
       if (refused !== undefined && 'why' in refused) return { missing, why: refused.why, byRank }
-      if (origin === 'api' && kvEventsBind)
+      if (origin !== 'trusted' && kvEventsBind)
         return { missing, why: 'the router binds for no worker of the API', byRank }
       byRank.set(rank, { events, replay, bind: kvEventsBind, hostNames: hostNamesOf(verdicts) })
     }

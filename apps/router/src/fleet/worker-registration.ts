@@ -1,5 +1,7 @@
 import type { WorkerRecord } from '@router/core'
 import { RouterError, type WorkerRole } from '@router/sdk'
+import type { EngineFacts, Provenance } from './engine-facts.js'
+import type { Hindrance } from './hindrance.js'
 
 /** What a worker is registered with (host.md 13.1). Absent = not given. */
 export interface WorkerRegistration {
@@ -51,18 +53,28 @@ export interface WorkerRegistration {
 /** What may change of a worker where it is. */
 export type WorkerChanges = Omit<WorkerRegistration, 'workerId' | 'modelName' | 'routingGroup' | 'role'>
 
-/** Who brought a worker: flags and files are trusted, and may leave out what can be learned or believed. */
-export type WorkerOrigin = 'trusted' | 'api'
+/**
+ * Who brought a worker: flags and files are trusted, and may leave out what can be learned or believed; `api` = the listener that proxies,
+ * `selection` = the one that only selects, whose workers are never contacted.
+ */
+export type WorkerOrigin = 'trusted' | 'api' | 'selection'
 
 export type WorkerLifecycle = 'incomplete' | 'schedulable' | 'draining' | 'unschedulable'
 
 /** A worker as others see it. */
 export interface WorkerView {
+  /** With what its engine told where nobody said it. */
   readonly registration: WorkerRegistration
+  /** Which values of it nobody gave. */
+  readonly provenance: Provenance
+  /** What its engine told; absent = it was not asked yet. */
+  readonly facts: EngineFacts | undefined
   readonly origin: WorkerOrigin
   readonly lifecycle: WorkerLifecycle
-  /** Why it is incomplete, a sentence each; empty otherwise. */
+  /** Why it is incomplete or unschedulable, a sentence each; empty otherwise. */
   readonly reasons: readonly string[]
+  /** What keeps it from new requests beside its record. */
+  readonly hindrances: readonly Hindrance[]
 }
 
 const largestU64 = 0xffff_ffff_ffff_ffffn
@@ -91,11 +103,12 @@ export function checkRegistration(registration: WorkerRegistration): void {
 }
 
 /** The record as the core takes it. */
-export function coreRecordOf(registration: WorkerRegistration): WorkerRecord {
+export function coreRecordOf(registration: WorkerRegistration, provenance: Provenance): WorkerRecord {
   const { kvEventsEndpoints, topologyDomains, routerHintSourceControlEndpoints, ...others } = registration
   const { kvEventsBind: _bind, ...facts } = others
   return {
     ...facts,
+    totalKvBlocksProvenance: provenance.totalKvBlocks === 'learned' ? 'learned' : undefined,
     kvEventsEndpoints: kvEventsEndpoints && Object.fromEntries(kvEventsEndpoints),
     topologyDomains: topologyDomains && Object.fromEntries(topologyDomains),
     routerHintSourceControlEndpoints:

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Fleet } from '../fleet/fleet.js'
+import type { WorkerOrigin } from '../fleet/worker-registration.js'
 import { HttpError } from '../http/http-error.js'
 import type { JsonAnswer, JsonRequest, JsonRoute } from '../http/json-routes.js'
 import type { JsonValue } from '../http/json-writer.js'
@@ -28,6 +29,8 @@ import { readWorker, readWorkerChanges, workerJson } from './worker-json.js'
 /** What the selection API needs beside the fleet. */
 export interface SelectionApiOptions {
   readonly fleet: Fleet
+  /** Where workers come from that are registered here. Default `selection`: they are never contacted. */
+  readonly origin?: WorkerOrigin | undefined
   readonly busyFacts?: BusyFacts | undefined
   /** Answers `GET /health` after `status`. */
   readonly health?: (() => Readonly<Record<string, JsonValue | undefined>>) | undefined
@@ -43,14 +46,14 @@ export function selectionRoutes(options: SelectionApiOptions): JsonRoute[] {
   return [...workerRoutes(options), ...requestRoutes(options), ...stateRoutes(options), ...peerRoutes()]
 }
 
-function workerRoutes({ fleet: { workers } }: SelectionApiOptions): JsonRoute[] {
+function workerRoutes({ fleet: { workers }, origin = 'selection' }: SelectionApiOptions): JsonRoute[] {
   return [
     {
       method: 'POST',
       path: '/workers',
       access: 'admin',
       takesBody: true,
-      handle: ({ body }) => ({ status: 201, body: workerJson(workers.upsert(body(readWorker))) }),
+      handle: ({ body }) => ({ status: 201, body: workerJson(workers.upsert(body(readWorker), origin)) }),
     },
     {
       method: 'GET',

@@ -1,4 +1,5 @@
 import { workerRoles } from '@router/sdk'
+import type { Provenance } from '../fleet/engine-facts.js'
 import type { WorkerChanges, WorkerRegistration, WorkerView } from '../fleet/worker-registration.js'
 import {
   type Read,
@@ -64,7 +65,7 @@ export const readWorker: Read<WorkerRegistration> = (reader) =>
 export const readWorkerChanges: Read<WorkerChanges> = (reader) => withCamelKeys(readChanges(reader))
 
 /** A record as it is echoed: what was not given is `null`, but for lists, and for fields that are left out then. */
-export function workerJson({ registration, lifecycle, reasons }: WorkerView): JsonValue {
+export function workerJson({ registration, provenance, lifecycle, reasons }: WorkerView): JsonValue {
   const { kvEventsEndpoints, routerHintSourceControlEndpoints } = registration
   return {
     worker_id: registration.workerId,
@@ -95,8 +96,18 @@ export function workerJson({ registration, lifecycle, reasons }: WorkerView): Js
     router_hint_worker_type: registration.routerHintWorkerType,
     router_hint_source_control_endpoints: unlessEmpty(routerHintSourceControlEndpoints),
     kv_event_source_mode: registration.kvEventSourceMode,
+    provenance: provenanceJson(provenance),
     not_schedulable_reasons: reasons.length === 0 ? undefined : reasons,
   }
+}
+
+/** Values that nobody gave: `learned` from the engine, or `assumed`. */
+function provenanceJson(provenance: Provenance): JsonValue | undefined {
+  const entries = Object.entries(provenance)
+  if (entries.length === 0) return undefined
+  return Object.fromEntries(
+    entries.map(([key, from]) => [key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), from]),
+  )
 }
 
 function unlessEmpty(map: ReadonlyMap<number, string> | undefined): ReadonlyMap<number, string> | undefined {

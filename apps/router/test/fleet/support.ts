@@ -1,7 +1,7 @@
 import type { PartitionName } from '../../src/fleet/fleet-partition.js'
 import type { FleetPrompt, RequestTerms, Selection } from '../../src/fleet/fleet-request.js'
 import type { FleetSettings } from '../../src/fleet/fleet-settings.js'
-import type { FleetWarning } from '../../src/fleet/fleet-workers.js'
+import type { FleetWarning } from '../../src/fleet/fleet-worker.js'
 import { Fleet, type FleetOptions } from '../../src/fleet/fleet.js'
 import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
 import { loadServePolicy } from '../../src/serve-policy.js'

@@ -1,0 +1,138 @@
+import type { Incarnation } from '@router/kv-events'
+import type { EndpointRules } from './endpoint-rules.js'
+import type { EngineFacts, Provenance } from './engine-facts.js'
+import {
+  type FleetPartition,
+  type PartitionName,
+  type PartitionShape,
+  compareNames,
+  placeOf,
+} from './fleet-partition.js'
+import type { FleetSettings } from './fleet-settings.js'
+import { type Hindrance, hindranceText } from './hindrance.js'
+import type { EventEndpoints } from './rank-endpoints.js'
+import type { EventServices, WorkerEventsLink } from './worker-events-link.js'
+import {
+  type WorkerLifecycle,
+  type WorkerOrigin,
+  type WorkerRegistration,
+  type WorkerView,
+  ranksOf,
+} from './worker-registration.js'
+
+/** Something that an operator should know; told once a cause. */
+export interface FleetWarning {
+  readonly code: string
+  readonly message: string
+  readonly workerId?: bigint | undefined
+  readonly dpRank?: number | undefined
+}
+
+/** What the workers of a fleet need of it. */
+export interface FleetWorkersOptions {
+  readonly settings: FleetSettings
+  readonly clock: () => number
+  readonly onWarning: (warning: FleetWarning) => void
+  readonly resolve: EventServices['resolve']
+  /** The partition of a worker, made with this shape when there is none; `undefined` = there are too many. */
+  readonly partitionOf: (name: PartitionName, shape: PartitionShape) => FleetPartition | undefined
+  /** The partition that a name has already. */
+  readonly findPartition: (name: PartitionName) => FleetPartition | undefined
+  /** A partition without workers is needed no more. */
+  readonly forgetPartition: (partition: FleetPartition) => void
+}
+
+/** A worker as `FleetWorkers` keeps it. */
+export interface FleetWorker {
+  /** What its source said. */
+  readonly given: WorkerRegistration
+  readonly origin: WorkerOrigin
+  /** What its engine said; absent = it was not asked yet. */
+  facts?: EngineFacts | undefined
+  /** The two together. */
+  registration: WorkerRegistration
+  provenance: Provenance
+  /** Where its ranks are; absent while it is incomplete. */
+  partition?: FleetPartition | undefined
+  link?: WorkerEventsLink | undefined
+  /** Lives of its engine, as far as no events tell of them. */
+  readonly lives: Incarnation
+  reasons: readonly string[]
+  hindrances: readonly Hindrance[]
+  /** When it began to drain. */
+  drainsSinceMs?: number | undefined
+  /** Why the events of this record cannot be followed, found out late. */
+  refusal?: string | undefined
+}
+
+/** Whoever follows the workers of a fleet. Called after the change, in its turn; it must not throw. */
+export interface WorkersListener {
+  /** A record is new, or another one than before. */
+  readonly onUpsert?: (worker: WorkerView) => void
+  readonly onRemove?: (workerId: bigint) => void
+  /** Its engine is another process: what was known of it holds no more. */
+  readonly onRestart?: (workerId: bigint) => void
+}
+
+export function lifecycleOf({ partition, drainsSinceMs, hindrances }: FleetWorker): WorkerLifecycle {
+  if (drainsSinceMs !== undefined) return 'draining'
+  if (partition === undefined) return 'incomplete'
+  return hindrances.length > 0 ? 'unschedulable' : 'schedulable'
+}
+
+export function viewOf(worker: FleetWorker, nowMs: number): WorkerView {
+  const { registration, provenance, facts, origin, reasons, hindrances } = worker
+  return {
+    registration,
+    provenance,
+    facts,
+    origin,
+    lifecycle: lifecycleOf(worker),
+    reasons: [...reasons, ...hindrances.map((hindrance) => hindranceText(hindrance, nowMs))],
+    hindrances,
+  }
+}
+
+/** What a record lacks, a sentence each. */
+export function gapsOf(
+  { given, registration, origin, facts }: FleetWorker,
+  events: EventEndpoints | undefined,
+  { queuesModel = () => false, learnsFacts = false }: FleetSettings,
+  rules: EndpointRules,
+): string[] {
+  const { endpoint = '', blockSize = 0, maxNumBatchedTokens } = registration
+  const gaps: string[] = []
+  const isTrusted = origin === 'trusted'
+  const isUnasked = learnsFacts && origin !== 'selection' && facts === undefined
+  const isUnlearned = isUnasked && isTrusted
+  if (endpoint === '') gaps.push('endpoint is missing')
+  if (isUnasked && given.modelName === undefined) gaps.push('its engine has not told its model yet')
+  if (blockSize === 0)
+    gaps.push(isUnlearned ? 'its engine has not told its block size yet' : 'block_size is missing, or 0')
+  if (ranksOf(registration).count === 0) gaps.push('data_parallel_size is 0')
+  if (isTrusted) return gaps
+  const verdict = origin === 'api' && learnsFacts && endpoint !== '' ? rules.judgeBase(endpoint) : undefined
+  if (verdict !== undefined && 'why' in verdict) gaps.push(verdict.why)
+  if (queuesModel(placeOf(registration).model) && maxNumBatchedTokens === undefined)
+    gaps.push('max_num_batched_tokens is missing, which queueing needs')
+  for (const rank of events?.missing ?? []) gaps.push(`rank ${rank} has no event endpoint`)
+  return gaps
+}
+
+/** Whether no request of a worker is in flight. */
+export function isIdle({ router }: FleetPartition, workerId: bigint): boolean {
+  const { table } = router.partition
+  const worker = table.workerIndexOf(workerId)
+  if (worker < 0) return true
+  const first = table.firstRowOfWorker[worker]!
+  const end = first + table.workers[worker]!.dataParallelSize
+  for (let row = first; row < end; row++)
+    if (router.ledger.loadOf(table.slotOfRow[row]!).activeRequests > 0) return false
+  return true
+}
+
+/** By model, routing group and id. */
+export function byPlace({ registration: a }: WorkerView, { registration: b }: WorkerView): number {
+  const [one, other] = [placeOf(a), placeOf(b)].map(({ model, routingGroup }) => ({ model, routingGroup }))
+  return compareNames(one!, other!) || (a.workerId < b.workerId ? -1 : a.workerId > b.workerId ? 1 : 0)
+}
