@@ -62,6 +62,8 @@ export interface ServedModel {
    */
   readonly render: (conversation: Conversation) => string
   readonly vocabularySize: number
+  /** Characters of the longest token: a text has at least as many tokens as it has times so many characters. */
+  readonly longestToken: number
   /** The token that stands for an image in `render`; absent = the model sees none. */
   readonly imageToken: number | undefined
 }

@@ -76,11 +76,10 @@ function userMessages(role: string, blocks: readonly Fields[]): Fields[] {
     else if (block['type'] === 'image') parts.push(imagePart(block))
     else if (block['type'] === 'tool_result') {
       flush()
-      const content = (block['content'] ?? '') as string | readonly Fields[]
       messages.push({
         role: 'tool',
         tool_call_id: block['tool_use_id'],
-        content: textOf(content, 'tool_result.content'),
+        content: textOf(block['content'] ?? '', 'tool_result.content'),
       })
     } else throw unknownBlock(block, 'text, image, tool_result')
   }
@@ -97,16 +96,17 @@ function imagePart(block: Fields): Fields {
   return { type: 'image_url', image_url: { url } }
 }
 
-function textOf(content: string | readonly Fields[], where: string): string {
+function textOf(content: unknown, where: string): string {
   if (typeof content === 'string') return content
-  return content
+  if (!Array.isArray(content)) throw badRequest(`${where}: expected a text or a list of blocks`, 'messages')
+  return (content as readonly (Fields | null)[])
     .map((block) => {
-      if (block['type'] !== 'text') throw unknownBlock(block, `text (in ${where})`)
+      if (block?.['type'] !== 'text') throw unknownBlock(block, `text (in ${where})`)
       return String(block['text'] ?? '')
     })
     .join('\n')
 }
 
-function unknownBlock(block: Fields, accepted: string) {
-  return badRequest(`content block of type '${String(block['type'])}'; accepted: ${accepted}`, 'messages')
+function unknownBlock(block: Fields | null, accepted: string) {
+  return badRequest(`content block of type '${String(block?.['type'])}'; accepted: ${accepted}`, 'messages')
 }

@@ -2,6 +2,8 @@ import { z } from 'zod'
 import { type ErrorShape, ApiError } from './api-error.js'
 
 const count = z.int().min(0)
+/** 64 bits as the real engine has it, more than a double holds exactly. */
+const seed = z.number().refine(Number.isInteger, 'expected int')
 const tokenIds = z.array(z.int().min(0))
 const strings = z.union([z.string(), z.array(z.string())])
 const message = z.record(z.string(), z.unknown()).and(z.object({ role: z.string() }))
@@ -20,7 +22,7 @@ const generation = {
   max_tokens: count.nullish(),
   min_tokens: count.nullish(),
   n: z.int().min(1).max(128).nullish(),
-  seed: z.int().nullish(),
+  seed: seed.nullish(),
   stop: strings.nullish(),
   stop_token_ids: tokenIds.nullish(),
   include_stop_str_in_output: z.boolean().nullish(),

@@ -59,7 +59,7 @@ function prepareCompletion(host: ServerHost, exchange: Exchange, body: Completio
   const onlyEchoes = body.echo === true && asked === 0
   if (asked === 0 && !onlyEchoes) throw badRequest('max_tokens must be at least 1, got 0.', 'max_tokens')
   const fixed = structuredText(body)
-  const units = listedPrompts(host, body.prompt, body.add_special_tokens ?? true).flatMap((given) => {
+  const units = listedPrompts(host, body.prompt, body.add_special_tokens ?? true, body).flatMap((given) => {
     const prompt = enginePrompt(host, exchange, given, served, body)
     const room = outputRoom(host, prompt.promptTokens.length, asked)
     return Array.from({ length: perPrompt }, (_, choice) => ({

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError, type ErrorShape, badRequest, errorBody } from './api-error.js'
 import { Exchange } from './exchange.js'
@@ -12,7 +13,17 @@ export const bodyBytesLimit = 256 * 1024 * 1024
 export function createHttpServer(host: ServerHost, keepAliveMs: number): FastifyInstance {
   const { flavour } = host.engine
   const routes = routesOf(flavour)
+  const refuseRoute = (request: FastifyRequest, reply: FastifyReply): void => {
+    reply.hijack()
+    const path = request.url.split('?')[0]!
+    const [status, type] = routes.some((route) => route.path === path)
+      ? [405, 'Method Not Allowed']
+      : [404, 'Not Found']
+    exchangeOf(host, { path: 'other', shape: flavour }, request, reply).fail(new ApiError(status, type, type))
+  }
   const app = Fastify({
+    clientErrorHandler: refuseConnection,
+    frameworkErrors: (_error, request, reply) => refuseRoute(request, reply),
     bodyLimit: bodyBytesLimit,
     keepAliveTimeout: keepAliveMs,
     exposeHeadRoutes: false,
@@ -43,15 +54,18 @@ export function createHttpServer(host: ServerHost, keepAliveMs: number): Fastify
       void reply.code(status).send(errorBody(flavour, refusal))
     },
   )
-  app.setNotFoundHandler((request, reply) => {
-    reply.hijack()
-    const path = request.url.split('?')[0]!
-    const [status, type] = routes.some((route) => route.path === path)
-      ? [405, 'Method Not Allowed']
-      : [404, 'Not Found']
-    exchangeOf(host, { path: 'other', shape: flavour }, request, reply).fail(new ApiError(status, type, type))
-  })
+  app.setNotFoundHandler(refuseRoute)
   return app
+}
+
+/** As uvicorn answers what is no HTTP. */
+function refuseConnection(_error: Error, socket: Socket): void {
+  if (!socket.writable) socket.destroy()
+  else
+    socket.end(
+      'HTTP/1.1 400 Bad Request\r\nserver: uvicorn\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\n\r\n' +
+        'Invalid HTTP request received.',
+    )
 }
 
 function exchangeOf(
@@ -93,8 +107,13 @@ async function answer(
     }
     await route.handle(host, exchange, body)
   } catch (error) {
-    exchange.fail(error)
+    exchange.fail(isTooDeep(error) ? badRequest('the body is nested too deeply') : error)
   }
+}
+
+/** Whether the stack ended, which only a body makes happen. */
+function isTooDeep(error: unknown): boolean {
+  return error instanceof RangeError && error.message.includes('call stack')
 }
 
 const strictText = new TextDecoder('utf-8', { fatal: true })

@@ -15,6 +15,7 @@ export function answerCountTokens(host: ServerHost, exchange: Exchange, given: u
   const { promptTokens } = conversationPrompt(host, {
     messages: chatMessagesOf(body),
     tools: chatToolsOf(body),
+    truncate_prompt_tokens: -1,
   })
   exchange.send(200, { input_tokens: promptTokens.length })
 }

@@ -64,7 +64,7 @@ function firstStop(tokens: Uint32Array, pieces: readonly string[], limits: Outpu
   const { stop, stopTokenIds, includesStop, minTokens } = limits
   const strings = stop.filter((text) => text !== '')
   if (strings.length === 0 && stopTokenIds.length === 0) return undefined
-  const longest = Math.max(0, ...strings.map((text) => text.length))
+  const longest = strings.reduce((most, text) => Math.max(most, text.length), 0)
   const count = Math.min(tokens.length, limits.maxTokens)
   let text = ''
   for (let index = 0; index < count; index++) {

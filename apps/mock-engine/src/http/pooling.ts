@@ -9,6 +9,7 @@ import {
   type PromptTokens,
   type RunFields,
   conversationPrompt,
+  encodedText,
   enginePrompt,
   listedPrompts,
   outputRoom,
@@ -110,7 +111,7 @@ function promptsOf(host: ServerHost, body: EmbeddingBody): PromptTokens[] {
       }),
     ]
   if (input === undefined || input === null) throw badRequest('input: missing', 'input')
-  return listedPrompts(host, input, body.add_special_tokens ?? true)
+  return listedPrompts(host, input, body.add_special_tokens ?? true, body)
 }
 
 async function scored(
@@ -120,7 +121,9 @@ async function scored(
   pairs: readonly (readonly [string, string])[],
 ) {
   const { model } = host.engine
-  const given = pairs.map(([one, other]) => ({ promptTokens: model.encode(`${one}\n${other}`, true) }))
+  const given = pairs.map(([one, other]) => ({
+    promptTokens: encodedText(host, `${one}\n${other}`, true, body),
+  }))
   const { answer } = await read(host, exchange, body, given)
   const nearness = ([one, other]: readonly [string, string]) => {
     const vectors = [one, other].map((text) =>

@@ -18,6 +18,7 @@ export interface ConversationFields {
   readonly add_special_tokens?: boolean | null | undefined
   readonly chat_template?: string | null | undefined
   readonly chat_template_kwargs?: Readonly<Record<string, unknown>> | null | undefined
+  readonly truncate_prompt_tokens?: number | null | undefined
 }
 
 /** Tokens of a prompt, with the images among them. */
@@ -49,7 +50,7 @@ export function conversationPrompt(host: ServerHost, fields: ConversationFields)
       continueFinalMessage,
       templateArguments: fields.chat_template_kwargs ?? {},
     })
-    const tokens = model.encode(text, fields.add_special_tokens ?? false)
+    const tokens = encodedText(host, text, fields.add_special_tokens ?? false, fields)
     return withImages(tokens, model.imageToken, imageIdentifiers(fields), host.settings.imageTokens)
   } catch (error) {
     if (MockEngineError.isInstance(error)) throw badRequest(error.message, 'messages')
@@ -57,19 +58,46 @@ export function conversationPrompt(host: ServerHost, fields: ConversationFields)
   }
 }
 
+/** Characters of a text that is tokenised though the context is too short for it, because it is to be cut, or only counted. */
+const mostCharacters = 16 * 1024 * 1024
+
+/**
+ * The tokens of a text. Throws an `ApiError` of status 400 for one that has too many whatever they are, which would take long to find out:
+ * for the context, or, where it is to be truncated, at all.
+ */
+export function encodedText(
+  host: ServerHost,
+  text: string,
+  addsSpecialTokens: boolean,
+  { truncate_prompt_tokens: truncate }: Pick<RunFields, 'truncate_prompt_tokens'>,
+): Uint32Array {
+  const { model, maxModelTokens } = host.engine
+  const isWhole = truncate === undefined || truncate === null
+  const most = isWhole ? Math.min(mostCharacters, maxModelTokens * model.longestToken) : mostCharacters
+  if (text.length > most)
+    throw badRequest(
+      `This model's maximum context length is ${maxModelTokens} tokens. However, your request has ${text.length} input ` +
+        `characters, of which at most ${most} are accepted. Please reduce the length of the input prompt.`,
+      'input_text',
+    )
+  return model.encode(text, addsSpecialTokens)
+}
+
 /** The prompts of `prompt` or `input`: one text, one list of ids, or a list of either. Throws an `ApiError` of status 400 for ids that do not exist. */
 export function listedPrompts(
   host: ServerHost,
   given: string | readonly number[] | readonly string[] | readonly (readonly number[])[],
   addsSpecialTokens: boolean,
+  fields: Pick<RunFields, 'truncate_prompt_tokens'>,
 ): PromptTokens[] {
-  const { model } = host.engine
   const isOne = typeof given === 'string' || typeof given[0] === 'number'
   const prompts = (isOne ? [given] : given) as readonly (string | readonly number[])[]
   if (prompts.length === 0) throw badRequest('Please provide at least one prompt', 'prompt')
   return prompts.map((prompt) => ({
     promptTokens:
-      typeof prompt === 'string' ? model.encode(prompt, addsSpecialTokens) : knownIds(host, prompt),
+      typeof prompt === 'string'
+        ? encodedText(host, prompt, addsSpecialTokens, fields)
+        : knownIds(host, prompt),
   }))
 }
 

@@ -1,8 +1,11 @@
 import { badRequest } from './api-error.js'
 import { detokenizeBody, parseBody, tokenizeBody } from './bodies.js'
 import type { Exchange } from './exchange.js'
-import { conversationPrompt } from './prompts.js'
+import { conversationPrompt, encodedText } from './prompts.js'
 import type { ServerHost } from './server-host.js'
+
+/** Need not fit into the context. */
+const counted = { truncate_prompt_tokens: -1 }
 
 /** `POST /tokenize`: of a text or of a conversation. */
 export function answerTokenize(host: ServerHost, exchange: Exchange, given: unknown): void {
@@ -12,8 +15,9 @@ export function answerTokenize(host: ServerHost, exchange: Exchange, given: unkn
   const { messages, prompt } = body
   let tokens: Uint32Array
   if (messages !== undefined && messages !== null)
-    tokens = conversationPrompt(host, { ...body, messages }).promptTokens
-  else if (typeof prompt === 'string') tokens = model.encode(prompt, body.add_special_tokens ?? true)
+    tokens = conversationPrompt(host, { ...body, messages, ...counted }).promptTokens
+  else if (typeof prompt === 'string')
+    tokens = encodedText(host, prompt, body.add_special_tokens ?? true, counted)
   else throw badRequest('prompt or messages: one of them is needed', 'prompt')
   exchange.send(200, {
     count: tokens.length,

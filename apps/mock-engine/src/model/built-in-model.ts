@@ -25,6 +25,7 @@ export function builtInModel(): ServedModel {
     decode: (tokens) => tokenizer.decode(tokens),
     render: renderBuiltIn,
     vocabularySize: tokenizer.vocabularySize,
+    longestToken: tokenizer.longestToken,
     imageToken: tokenizer.encode(builtInImagePlaceholder)[0],
   }
 }

@@ -16,6 +16,8 @@ const longestRemembered = 32
 /** A byte-level BPE as GPT-2 has it: every text has tokens, and every token stands for bytes. */
 export class ByteTokenizer {
   readonly vocabularySize: number
+  /** Bytes of the longest token. */
+  readonly longestToken: number
   /** Token of each byte. */
   readonly #byteTokens = new Uint32Array(256)
   /** Bytes of each token. */
@@ -34,6 +36,7 @@ export class ByteTokenizer {
       if (bytes.length === 1) this.#byteTokens[bytes[0]!] = token
     for (const { id, content } of added) this.#bytes[id] = utf8.encode(content)
     this.vocabularySize = this.#bytes.length
+    this.longestToken = this.#bytes.reduce((most, bytes) => Math.max(most, bytes.length), 0)
     this.#specialTokens = new Map(added.map(({ id, content }) => [content, id]))
     this.#special = new RegExp(`(${added.map(({ content }) => escaped(content)).join('|')})`, 'u')
     for (const [rank, merge] of model.merges.entries()) {

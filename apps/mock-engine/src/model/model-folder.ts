@@ -25,8 +25,13 @@ export async function loadModelFolder(folder: string): Promise<ServedModel> {
       : parsed(folder, 'the chat template', () => new Template(templateText))
   const imageText = contentOf(configuration['image_token'])
   const imageToken = imageText === undefined ? undefined : tokenizer.token_to_id(imageText)
-  const ids = [...tokenizer.get_vocab().values()]
-  const vocabularySize = ids.reduce((size, id) => Math.max(size, id + 1), 0)
+  let vocabularySize = 0
+  let longestToken = 0
+  for (const [token, id] of tokenizer.get_vocab()) {
+    vocabularySize = Math.max(vocabularySize, id + 1)
+    // A vocabulary with gaps has entries without a text.
+    longestToken = Math.max(longestToken, (token as string | undefined)?.length ?? 0)
+  }
   const specialTokens = specialTokensOf(configuration)
 
   const renderWith = (
@@ -78,6 +83,7 @@ export async function loadModelFolder(folder: string): Promise<ServedModel> {
       return text.startsWith(continuationMark, at) ? text.slice(0, at) : text.slice(0, at).trimEnd()
     },
     vocabularySize,
+    longestToken,
     imageToken,
   }
 }

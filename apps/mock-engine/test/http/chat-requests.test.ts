@@ -68,6 +68,9 @@ describe('errors', () => {
         param: expect.stringContaining(field),
       })
     expect((await say(chat('x', { an_unknown_field: 1 }))).status).toBe(200)
+    const seed = JSON.stringify(chat('x')).replace('{', '{"seed":9223372036854775807,')
+    expect((await ask(engine, '/v1/chat/completions', seed)).status).toBe(200)
+    expect((await refusal(chat('x', { seed: 1.5 }))).param).toBe('seed')
     expect(await refusal({ messages: [{ role: 'user', content: [{ type: 'video' }] }] })).toMatchObject({
       code: 400,
     })

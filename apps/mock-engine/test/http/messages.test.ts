@@ -122,6 +122,19 @@ describe('a message', () => {
     expect(await count({ tools })).toBeGreaterThan(await count())
   })
 
+  test('has results of tools that are texts or blocks of text', async () => {
+    const result = (content: unknown) =>
+      ask(engine, '/v1/messages/count_tokens', {
+        model: 'mock-model',
+        messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content }] }],
+      })
+    expect((await result('sunny')).json).toEqual((await result([{ type: 'text', text: 'sunny' }])).json)
+    for (const content of [5, {}, [null], [{ type: 'image' }]])
+      expect((await result(content)).json.error, JSON.stringify(content)).toMatchObject({
+        type: 'invalid_request_error',
+      })
+  })
+
   test('shows images', async () => {
     const source = { type: 'base64', media_type: 'image/png', data: 'aGk=' }
     const image = (more: object) =>

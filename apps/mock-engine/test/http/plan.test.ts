@@ -25,6 +25,8 @@ describe('what is said', () => {
     expect(plan(['a', 'b', 'c'], { stop: ['c', 'b'] }).stopReason).toBe('b')
     expect(plan(['a', 'b', 'c'], { stop: ['c'], stopTokenIds: [2] }).stopReason).toBe(2)
     expect(plan(['a', 'b', 'c'], { stop: [''] }).stopReason).toBeNull()
+    const many = Array.from({ length: 300_000 }, (_, index) => `never ${index}`)
+    expect(plan(['a', 'b'], { stop: [...many, 'b'] }).stopReason).toBe('b')
   })
 
   test('does not stop before its least tokens, nor behind its most', () => {

@@ -40,6 +40,41 @@ describe('a body', () => {
     expect([status, json.usage.completion_tokens]).toEqual([200, 1])
   })
 
+  test('that is nested beyond the stack is refused in words', async () => {
+    const deep = '{"a":'.repeat(20_000) + '1' + '}'.repeat(20_000)
+    const message = `{"role":"user","content":"x"}`
+    for (const fields of [
+      `"messages":[{"role":"user","content":${deep}}]`,
+      `"messages":[${message}],"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]`,
+    ])
+      expect((await ask(engine, path, `{${fields}}`)).json.error).toMatchObject({
+        code: 400,
+        message: 'the body is nested too deeply',
+      })
+  })
+
+  test('whose text is too long whatever its tokens are is refused before they are counted', async () => {
+    const own = await serverForTests({ maxModelTokens: 512 })
+    // The longest token of the built-in model has 144 characters.
+    const text = 'x'.repeat(512 * 144 + 1)
+    for (const [where, body] of [
+      [path, chat(text)],
+      ['/v1/completions', { prompt: text }],
+      ['/v1/embeddings', { input: text }],
+      ['/v1/score', { text_1: text, text_2: 'x' }],
+    ] as const)
+      expect((await ask(own, where, body)).json.error, where).toMatchObject({
+        code: 400,
+        param: 'input_text',
+      })
+    const fits = { prompt: text.slice(1) }
+    expect((await ask(own, '/v1/completions', fits)).json.error.param).toBe('input_tokens')
+    // Unless it is to be cut, or only counted.
+    expect((await ask(own, '/tokenize', { prompt: text })).json.count).toBeGreaterThan(512)
+    const cut = { prompt: text, truncate_prompt_tokens: 5, max_tokens: 1 }
+    expect((await ask(own, '/v1/completions', cut)).json.usage.prompt_tokens).toBe(5)
+  })
+
   test('may have 256 MiB, and not more', async () => {
     expect(bodyBytesLimit).toBe(268_435_456)
     const client = new RawClient(engine)
@@ -76,6 +111,19 @@ describe('connections', () => {
   test('are closed after 5 s unless told otherwise', async () => {
     const { mockEngineSettings } = await import('../../src/options.js')
     expect(mockEngineSettings({}).keepAliveMs).toBe(5000)
+  })
+
+  test('on which no HTTP is spoken get what uvicorn says to that', async () => {
+    for (const text of ['NOT HTTP\r\n\r\n', 'GET / HTTP/1.1\r\nhost: x\r\nno header\r\n\r\n']) {
+      const client = new RawClient(engine).write(text)
+      await until('closed', () => client.ending === 'end')
+      expect(client.received).toMatch(
+        /^HTTP\/1\.1 400 [^]*text\/plain[^]*\r\n\r\nInvalid HTTP request received\.$/u,
+      )
+    }
+    const client = new RawClient(engine).get('/v1/responses/%ff')
+    await until('answered', () => client.received.includes('"message":"Not Found"'))
+    client.leave()
   })
 
   test('are closed when the client asks for it', async () => {

@@ -19,6 +19,7 @@ export const noModel: ServedModel = {
   decode: () => '',
   render: () => '',
   vocabularySize: 0,
+  longestToken: 1,
   imageToken: undefined,
 }
 
