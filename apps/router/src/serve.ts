@@ -4,7 +4,7 @@ import type { LoadedRouterPolicy } from '@router/config'
 import type { FleetSettings } from './fleet/fleet-settings.js'
 import type { FleetWarning } from './fleet/fleet-worker.js'
 import { Fleet } from './fleet/fleet.js'
-import { createHttpServer } from './http/http-server.js'
+import { closeHttpServer, createHttpServer } from './http/http-server.js'
 import { addJsonRoutes } from './http/json-routes.js'
 import { selectionRoutes } from './selection-api/selection-routes.js'
 import type { ServeSettings } from './serve-settings.js'
@@ -126,9 +126,7 @@ export async function startSelectionService(
 
       async function closeServer(): Promise<void> {
         clearInterval(ticking)
-        const cut = setTimeout(() => server.server.closeAllConnections(), graceMs)
-        await server.close()
-        clearTimeout(cut)
+        await closeHttpServer(server, graceMs)
         fleet.dispose()
       }
     },

@@ -32,6 +32,7 @@ export interface HttpServerOptions {
 const headerLimitBytes = 32 * 1024
 const defaultBodyLimit = 8 * 1024 * 1024
 const defaultStallMs = 10_000
+const idleLookMs = 20
 const noRetryAfter: OverloadAnswers = { statusCode: 529, retryAfterSecs: 0 }
 
 /**
@@ -75,6 +76,16 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     send(reply, new HttpError('not_found', `there is no path '${request.url.split('?')[0]!.slice(0, 100)}'`)),
   )
   return server
+}
+
+/** Takes no new connections, lets requests end, and cuts what lasts longer than `graceMs`. */
+export async function closeHttpServer({ server, close }: FastifyInstance, graceMs: number): Promise<void> {
+  // Connections that get idle while it closes would be kept.
+  const idle = setInterval(() => server.closeIdleConnections(), idleLookMs)
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+  await close()
+  clearInterval(idle)
+  clearTimeout(cut)
 }
 
 /** Sends JSON text. @param textKey see `writeJson` */

@@ -1,0 +1,116 @@
+import { ConfigError } from '@router/sdk'
+import { describe, expect, it } from 'vitest'
+import { readServeSettings, serveSettings } from '../src/serve-settings.js'
+import { fileWith, run } from './support.js'
+
+const issuesOf = (call: () => unknown) => {
+  try {
+    call()
+    return []
+  } catch (error) {
+    if (!ConfigError.isInstance(error)) throw error
+    return error.issues.map(({ path, value, accepted }) => ({ path: path[0], value, accepted }))
+  }
+}
+
+describe('C1: settings of the services', () => {
+  it("have defaults; a flag wins over our variable, that over Dynamo's", () => {
+    expect(readServeSettings({})).toMatchObject({
+      host: '127.0.0.1',
+      usesKvEvents: true,
+      ttlSecs: 120,
+      maxTreeSize: 1_048_576,
+      selectionCacheMaxEntries: 4096,
+      overloadStatusCode: 529,
+      busyThresholds: {},
+    })
+    const environment = { ROUTER_TTL_SECS: '2', DYN_ROUTER_TTL_SECS: '3' }
+    expect(readServeSettings({ environment }).ttlSecs).toBe(2)
+    expect(readServeSettings({ environment, flags: { 'router-ttl-secs': '1' } }).ttlSecs).toBe(1)
+    expect(readServeSettings({ environment: { DYN_ROUTER_TTL_SECS: '3' } }).ttlSecs).toBe(3)
+  })
+
+  it('each have names of their own', () => {
+    const all = Object.values(serveSettings)
+    expect(new Set(all.map(({ variable }) => variable)).size).toBe(all.length)
+    expect(serveSettings.ttlSecs).toMatchObject({ variable: 'ROUTER_TTL_SECS', alias: 'DYN_ROUTER_TTL_SECS' })
+    expect(serveSettings.cacheTtlSecs).toMatchObject({
+      variable: 'ROUTER_SELECTION_CACHE_TTL_SECS',
+      alias: undefined,
+    })
+  })
+
+  it.each([
+    ['ROUTER_TTL_SECS', 'soon', 'a finite number >= 0.001'],
+    ['ROUTER_TTL_SECS', 'Infinity', 'a finite number >= 0.001'],
+    ['ROUTER_TTL_SECS', '-1', 'a finite number >= 0.001'],
+    ['ROUTER_MAX_TREE_SIZE', '1.5', 'an integer from 1 to 1073741824'],
+    ['ROUTER_PRUNE_TARGET_RATIO', '1.1', 'a finite number from 0 to 1'],
+    ['DYN_ROUTER_USE_KV_EVENTS', 'yes', 'true, false'],
+    ['ROUTER_APPROXIMATE_CACHE_POLICY', 'fifo', 'ttl, lru'],
+    ['DYN_HTTP_OVERLOAD_STATUS_CODE', '199', 'an integer from 200 to 999'],
+    ['DYN_HTTP_OVERLOAD_STATUS_CODE', '1000', 'an integer from 200 to 999'],
+  ])('%s=%s is refused, with what is accepted', (name, value, accepted) => {
+    expect(issuesOf(() => readServeSettings({ environment: { [name]: value } }))).toEqual([
+      { path: name, value, accepted },
+    ])
+  })
+
+  it('an unknown flag is refused, and the near one named', () => {
+    expect(() => readServeSettings({ flags: { 'router-ttl-sec': '1' } })).toThrow(
+      /did you mean --router-ttl-secs\?/,
+    )
+  })
+
+  it.each([
+    [
+      { ROUTER_TRACK_ACTIVE_BLOCKS: 'false', ROUTER_TRACK_OUTPUT_BLOCKS: 'true' },
+      '--router-track-output-blocks',
+    ],
+    [{ ROUTER_KV_EVENTS: 'false', ROUTER_PREDICTED_TTL_SECS: '1' }, '--router-predicted-ttl-secs'],
+    [{ ROUTER_APPROXIMATE_CACHE_POLICY: 'lru' }, '--router-approximate-cache-policy'],
+  ])('%j contradict each other', (environment, flag) => {
+    expect(issuesOf(() => readServeSettings({ environment })).map(({ path }) => path)).toEqual([flag])
+  })
+
+  it('every fault is told at once', () => {
+    const environment = { ROUTER_TTL_SECS: 'x', ROUTER_MAX_TREE_SIZE: 'y' }
+    expect(issuesOf(() => readServeSettings({ environment }))).toHaveLength(2)
+  })
+})
+
+describe('router serve', () => {
+  it('starts, says where, and ends when it is asked to', async () => {
+    const { exitCode, output, errors } = await run(['serve', '--selection-port', '0'])
+    expect([exitCode, errors]).toEqual([0, ''])
+    expect(output).toMatch(/^selection API on http:\/\/127\.0\.0\.1:\d+$/)
+  })
+
+  it('takes a policy file, and says what is wrong with one', async () => {
+    const good = fileWith('router: {use_kv_events: false}')
+    expect((await run(['serve', '--selection-port', '0', '--router-policy-config', good])).exitCode).toBe(0)
+    // U53
+    const typo = fileWith(
+      'worker_selection:\n  instances: [{name: a, type: dynamo-default-cost-fn, parameters: {prefil_load_scale: 1}}]',
+    )
+    const { exitCode, errors } = await run(['serve', '--selection-port', '0', '--router-policy-config', typo])
+    expect(exitCode).toBe(1)
+    expect(errors).toMatch(/prefil_load_scale.*prefill_load_scale/s)
+  })
+
+  it.each([
+    [['serve'], 2, /selection-port/],
+    [['serve', '--selection-port', '70000'], 2, /65535/],
+    [['serve', '--selection-port', '0', '--selection-prt', '1'], 2, /unknown option/],
+    [['serve', '--selection-port', '0', '--host', '0.0.0.0'], 1, /loopback/],
+    [['serve', '--selection-port', '0', '--host', '203.0.113.7'], 1, /loopback/],
+  ])('%j ends with %i', async (args, exitCode, errors) => {
+    const ended = await run(args)
+    expect([ended.exitCode, ended.output]).toEqual([exitCode, ''])
+    expect(ended.errors).toMatch(errors)
+  })
+
+  it('has examples in its help', async () => {
+    expect((await run(['serve', '--help'])).output).toMatch(/router serve --selection-port 8092/)
+  })
+})
