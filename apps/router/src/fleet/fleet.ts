@@ -8,13 +8,8 @@ import {
 } from '@router/core'
 import { BlockHasher, type PromptBlocks } from '@router/kv-index'
 import { type PolicyBundle, RouterError } from '@router/sdk'
-import {
-  FleetPartition,
-  type PartitionName,
-  type PartitionShape,
-  compareNames,
-  keyOf,
-} from './fleet-partition.js'
+import { type FleetPartition, type PartitionName, keyOf } from './fleet-partition.js'
+import { FleetPartitions } from './fleet-partitions.js'
 import type {
   ExplicitReservation,
   FleetPrompt,
@@ -54,7 +49,7 @@ export class Fleet {
   readonly selectionCache: SelectionCache
   readonly #clock: () => number
   readonly #hasher = new BlockHasher()
-  readonly #partitions = new Map<string, FleetPartition>()
+  readonly #partitions: FleetPartitions
   readonly #busyThresholds = new Map<string, BusyThresholds>()
 
   /** Errors: those of `createRouterCore`. */
@@ -70,40 +65,33 @@ export class Fleet {
       onWarning: ({ code, message, workerId, dpRank }) => onWarning({ code, message, workerId, dpRank }),
       onRankDropped: (rank) => this.workers.rankDropped(rank),
     })
+    const { maximumPartitions = defaultMaximumPartitions } = settings
+    this.#partitions = new FleetPartitions(this.core, maximumPartitions)
     this.selectionCache = new SelectionCache(settings.selectionCache)
     this.workers = new FleetWorkers({
       settings,
       clock,
       onWarning,
       resolve: options.resolve,
-      findPartition: (name) => this.#partitions.get(keyOf(name)),
-      partitionOf: (name, shape) => this.#partitionOf(name, shape),
-      forgetPartition: ({ name }) => {
-        this.core.remove(name)
-        this.#partitions.delete(keyOf(name))
-      },
+      findPartition: (name) => this.#partitions.find(name),
+      partitionOf: (name, shape) => this.#partitions.obtain(name, shape),
+      forgetPartition: (partition) => this.#partitions.forget(partition),
     })
   }
 
   /** Every partition that ever had a complete worker, by model, routing group and role. */
   get partitions(): readonly FleetPartition[] {
-    return [...this.#partitions.values()].toSorted((a, b) => compareNames(a.name, b.name))
+    return this.#partitions.list()
   }
 
   /** The partition of a request. Error: `ROUTER_NOT_READY` when no worker of it takes requests. */
   ready(name: PartitionName): FleetPartition {
-    const partition = this.#partitions.get(keyOf(name))
-    if (partition?.isReady === true) return partition
-    const { model, routingGroup, role } = name
-    const message = `no worker for model '${model}', routing group '${routingGroup}' (${role}) takes requests`
-    throw new RouterError('ROUTER_NOT_READY', message, { model, routingGroup, role })
+    return this.#partitions.ready(name)
   }
 
   /** Error: `ROUTER_DUPLICATE_REQUEST` when a booking of this id is live in any partition. */
   checkUnbooked(requestId: string): void {
-    if (this.#bookedIn(requestId) === undefined) return
-    const message = `request id '${requestId}' is booked already`
-    throw new RouterError('ROUTER_DUPLICATE_REQUEST', message, { requestId })
+    this.#partitions.checkUnbooked(requestId)
   }
 
   /**
@@ -185,7 +173,7 @@ export class Fleet {
   reserveSelected(name: PartitionName, requestId: string): Reservation {
     const key = cacheKey(name, requestId)
     const selection = this.selectionCache.get(key, this.#clock())
-    const partition = this.#partitions.get(keyOf(name))
+    const partition = this.#partitions.find(name)
     if (selection === undefined || partition === undefined) {
       const message = `no selection '${requestId}' is kept, or not any more`
       throw new RouterError('ROUTER_NOT_FOUND', message, { requestId })
@@ -199,7 +187,7 @@ export class Fleet {
 
   /** The first token of a booked request came; again is fine. Error: `ROUTER_NOT_FOUND`. */
   prefillCompleted(requestId: string): void {
-    this.#booked(requestId).router.markPrefillCompleted(requestId)
+    this.#partitions.booked(requestId).router.markPrefillCompleted(requestId)
   }
 
   /** A booked request began another block of output. Errors: `ROUTER_BAD_REQUEST` for the fraction, `ROUTER_NOT_FOUND`. */
@@ -208,12 +196,12 @@ export class Fleet {
       const message = `the decay fraction must be a number from 0 to 1, got ${decayFraction}`
       throw new RouterError('ROUTER_BAD_REQUEST', message, { decayFraction })
     }
-    this.#booked(requestId).router.ledger.addOutputBlock(requestId, decayFraction)
+    this.#partitions.booked(requestId).router.ledger.addOutputBlock(requestId, decayFraction)
   }
 
   /** Ends a booking, however the request ended. False when it is not booked (any more): it is freed exactly once. */
   free(requestId: string): boolean {
-    return this.#bookedIn(requestId)?.router.free(requestId) ?? false
+    return this.#partitions.bookedIn(requestId)?.router.free(requestId) ?? false
   }
 
   /** The load of every rank with this request. A query. Errors: `ROUTER_NOT_READY`, those of hashing. */
@@ -258,7 +246,7 @@ export class Fleet {
 
   /** What is due: expired bookings, blocks and selections, workers that drained. Bounded work. */
   tick(): void {
-    for (const { router } of this.#partitions.values()) router.tick()
+    this.#partitions.tick()
     this.selectionCache.expire(this.#clock())
     this.workers.tick()
   }
@@ -267,18 +255,6 @@ export class Fleet {
   dispose(): void {
     this.workers.dispose()
     this.core.dispose()
-    this.#partitions.clear()
-  }
-
-  #partitionOf(name: PartitionName, shape: PartitionShape): FleetPartition | undefined {
-    const key = keyOf(name)
-    const known = this.#partitions.get(key)
-    if (known !== undefined) return known
-    const { maximumPartitions = defaultMaximumPartitions } = this.settings
-    if (this.#partitions.size >= maximumPartitions) return undefined
-    const partition = new FleetPartition(name, shape, this.core.router(name, shape.blockSize))
-    this.#partitions.set(key, partition)
-    return partition
   }
 
   /** Hashes of a prompt that is about to be selected for, with the busy ranks marked. */
@@ -344,18 +320,6 @@ export class Fleet {
     partition.router.book(booking)
     const endpoint = this.workers.get(workerId)?.registration.endpoint ?? ''
     return { partition, workerId, dpRank, endpoint }
-  }
-
-  #bookedIn(requestId: string): FleetPartition | undefined {
-    for (const partition of this.#partitions.values())
-      if (partition.router.ledger.has(requestId)) return partition
-    return undefined
-  }
-
-  #booked(requestId: string): FleetPartition {
-    const partition = this.#bookedIn(requestId)
-    if (partition !== undefined) return partition
-    throw new RouterError('ROUTER_NOT_FOUND', `no live booking has the id '${requestId}'`, { requestId })
   }
 }
 

@@ -1,0 +1,81 @@
+import type { RouterCore } from '@router/core'
+import { RouterError } from '@router/sdk'
+import {
+  FleetPartition,
+  type PartitionName,
+  type PartitionShape,
+  compareNames,
+  keyOf,
+} from './fleet-partition.js'
+
+/** The partitions of a fleet, and in which of them a request is booked. */
+export class FleetPartitions {
+  readonly #core: RouterCore
+  readonly #maximum: number
+  readonly #partitions = new Map<string, FleetPartition>()
+
+  /** @param maximum partitions at a time */
+  constructor(core: RouterCore, maximum: number) {
+    this.#core = core
+    this.#maximum = maximum
+  }
+
+  /** By model, routing group and role. */
+  list(): FleetPartition[] {
+    return [...this.#partitions.values()].toSorted((a, b) => compareNames(a.name, b.name))
+  }
+
+  find(name: PartitionName): FleetPartition | undefined {
+    return this.#partitions.get(keyOf(name))
+  }
+
+  /** The one of this name, made with this shape when there is none; `undefined` = there are too many. */
+  obtain(name: PartitionName, shape: PartitionShape): FleetPartition | undefined {
+    const known = this.find(name)
+    if (known !== undefined || this.#partitions.size >= this.#maximum) return known
+    const partition = new FleetPartition(name, shape, this.#core.router(name, shape.blockSize))
+    this.#partitions.set(keyOf(name), partition)
+    return partition
+  }
+
+  /** One without workers is needed no more. */
+  forget({ name }: FleetPartition): void {
+    this.#core.remove(name)
+    this.#partitions.delete(keyOf(name))
+  }
+
+  /** Error: `ROUTER_NOT_READY` when no worker of it takes requests. */
+  ready(name: PartitionName): FleetPartition {
+    const partition = this.find(name)
+    if (partition?.isReady === true) return partition
+    const { model, routingGroup, role } = name
+    const message = `no worker for model '${model}', routing group '${routingGroup}' (${role}) takes requests`
+    throw new RouterError('ROUTER_NOT_READY', message, { model, routingGroup, role })
+  }
+
+  /** Where a request is booked; `undefined` = nowhere (any more). Ids are those of the whole fleet. `O(partitions)`. */
+  bookedIn(requestId: string): FleetPartition | undefined {
+    for (const partition of this.#partitions.values())
+      if (partition.router.ledger.has(requestId)) return partition
+    return undefined
+  }
+
+  /** The same. Error: `ROUTER_NOT_FOUND`. */
+  booked(requestId: string): FleetPartition {
+    const partition = this.bookedIn(requestId)
+    if (partition !== undefined) return partition
+    throw new RouterError('ROUTER_NOT_FOUND', `no live booking has the id '${requestId}'`, { requestId })
+  }
+
+  /** Error: `ROUTER_DUPLICATE_REQUEST`. */
+  checkUnbooked(requestId: string): void {
+    if (this.bookedIn(requestId) === undefined) return
+    const message = `request id '${requestId}' is booked already`
+    throw new RouterError('ROUTER_DUPLICATE_REQUEST', message, { requestId })
+  }
+
+  /** See `PartitionRouter.tick`. */
+  tick(): void {
+    for (const { router } of this.#partitions.values()) router.tick()
+  }
+}
