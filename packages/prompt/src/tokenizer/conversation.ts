@@ -5,39 +5,57 @@ import { strip } from './template/python-text.js'
 
 /** Stands for the first media part in a rendering that shows where it goes; of the private use area, as no prompt has it. */
 const mediaMark = '\uf8f1\ue0f5\uf8fe'
+/** Stands behind a final message that is to be continued, with a space that is gone where the template takes white space off. */
+const endMark = '\uf8f1\ue0f6\uf8fe'
 
 /** A conversation as its template sees it. */
 export interface Conversation {
   readonly messages: readonly JsonObject[]
   /** The same with the first media part marked by text, where there is one. */
   readonly markedMessages: readonly JsonObject[] | undefined
-  /** Text of the last message, where it has one: what `continue_final_message` goes on with. */
+  /** Text of the final message that is to be continued, where it has one. */
   readonly finalText: string | undefined
 }
 
 /**
  * Messages of a chat request, as vLLM hands them to a template: content in the template's format, parts of no text left out, nothing
- * as empty, arguments of tool calls as objects. A media part is `{type: 'image'}` or the like in a list, and nothing in a text.
- * Throws `PROMPT_BODY_INVALID`.
+ * as empty, arguments of tool calls as objects. A media part is `{type: 'image'}` or the like in a list, and nothing in a text. Where
+ * the final message is continued, its text has a mark for `upToFinalMessage` behind it. Throws `PROMPT_BODY_INVALID`.
  */
-export function conversationOf(messages: unknown, format: ContentFormat): Conversation {
+export function conversationOf(messages: unknown, format: ContentFormat, isContinued = false): Conversation {
   if (!Array.isArray(messages)) throw invalidField('messages', messages, 'a list of messages')
   const read = messages.map((message, index) => templateMessage(message, index, format, false))
   const withMedia = messages.findIndex(hasMedia)
-  const last = read.at(-1)?.['content']
-  return {
-    messages: read,
-    markedMessages:
-      withMedia < 0
-        ? undefined
-        : read.with(withMedia, templateMessage(messages[withMedia], withMedia, format, true)),
-    finalText: typeof last === 'string' ? last : lastText(last),
-  }
+  const marked =
+    withMedia < 0
+      ? undefined
+      : read.with(withMedia, templateMessage(messages[withMedia], withMedia, format, true))
+  const final = isContinued ? finalTextOf(read) : undefined
+  if (final === undefined) return { messages: read, markedMessages: marked, finalText: undefined }
+  return { messages: withEndMark(read), markedMessages: marked && withEndMark(marked), finalText: final }
 }
 
-function lastText(content: unknown): string | undefined {
-  const text = listOf(content).findLast((part) => isObject(part) && typeof part['text'] === 'string')
-  return isObject(text) ? (text['text'] as string) : undefined
+function finalTextOf(messages: readonly JsonObject[]): string | undefined {
+  const content = messages.at(-1)?.['content']
+  if (typeof content === 'string') return content
+  const part = listOf(content).findLast(hasText)
+  return part && (part['text'] as string)
+}
+
+/** Marks the end of the last text of the final message. */
+function withEndMark(messages: readonly JsonObject[]): readonly JsonObject[] {
+  const last = messages.at(-1)!
+  const marked = (text: unknown): string => `${String(text)}${endMark} `
+  const { content } = last
+  if (typeof content === 'string') return messages.with(-1, { ...last, content: marked(content) })
+  const parts = listOf(content)
+  const at = parts.findLastIndex(hasText)
+  const part = parts[at] as JsonObject
+  return messages.with(-1, { ...last, content: parts.with(at, { ...part, text: marked(part['text']) }) })
+}
+
+function hasText(part: unknown): part is JsonObject {
+  return isObject(part) && typeof part['text'] === 'string'
 }
 
 function templateMessage(
@@ -182,13 +200,11 @@ export function responsesTools(tools: unknown): unknown {
 
 /**
  * The rendered text up to the end of the final message, which the engine is to continue: white space that the template took off is
- * not asked for. Undefined = the message is not in the text.
+ * not asked for. Undefined = the template does not print the message, or prints another.
  */
 export function upToFinalMessage(rendered: string, finalText: string): string | undefined {
-  const bare = strip(finalText, 'strip')
-  const at = rendered.lastIndexOf(bare)
-  if (at < 0) return undefined
-  const { length } = strip(finalText, 'lstrip')
-  const isKept = rendered.slice(at, at + length) === finalText
-  return rendered.slice(0, at + (isKept ? length : bare.length))
+  const at = rendered.lastIndexOf(endMark)
+  if (at < 0 || !rendered.includes(strip(finalText, 'strip'))) return undefined
+  const text = rendered.slice(0, at)
+  return rendered[at + endMark.length] === ' ' ? text : strip(text, 'rstrip')
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import type { PromptEndpoint } from '../endpoint.js'
 import { PromptError } from '../errors.js'
 import {
-  type Conversation,
   conversationOf,
   responsesMessages,
   responsesTools,
@@ -120,14 +119,14 @@ export class PromptTokenizer {
 
   #readChat(body: JsonObject, given: unknown, givenTools: unknown): TokenizedPrompt {
     const template = this.#templateFor(givenTools)
-    const conversation = conversationOf(given, template.contentFormat)
-    const variables = this.#variablesOf(body, conversation, templateTools(givenTools))
-    const rendered = this.#render(template, variables, conversation)
+    const variables = this.#variablesOf(body, templateTools(givenTools))
+    const isContinued = variables['continue_final_message'] === true
+    const { messages, markedMessages, finalText } = conversationOf(given, template.contentFormat, isContinued)
+    const rendered = this.#render(template, { ...variables, messages }, finalText)
     const isFramed = body['add_special_tokens'] === true
     const limit = body['truncate_prompt_tokens']
-    const { markedMessages } = conversation
     if (markedMessages === undefined) return this.#tokenize(rendered, isFramed, limit)
-    const marked = this.#render(template, { ...variables, messages: markedMessages }, conversation)
+    const marked = this.#render(template, { ...variables, messages: markedMessages }, finalText)
     return this.#tokenize(rendered, isFramed, limit, commonLength(rendered, marked))
   }
 
@@ -145,12 +144,11 @@ export class PromptTokenizer {
     return template
   }
 
-  #variablesOf(body: JsonObject, { messages }: Conversation, tools: unknown): JsonObject {
+  #variablesOf(body: JsonObject, tools: unknown): JsonObject {
     const { documents, chat_template_kwargs: others, reasoning_effort: effort } = body
     const isContinued = body['continue_final_message'] === true
     return {
       ...this.#files.specialTokens,
-      messages,
       tools,
       documents: documents ?? null,
       add_generation_prompt: body['add_generation_prompt'] !== false && !isContinued,
@@ -160,9 +158,10 @@ export class PromptTokenizer {
     }
   }
 
-  #render(template: ChatTemplate, variables: JsonObject, { finalText }: Conversation): string {
+  /** @param finalText where the final message is to be continued */
+  #render(template: ChatTemplate, variables: JsonObject, finalText: string | undefined): string {
     const rendered = template.render(variables, this.#rendering)
-    if (variables['continue_final_message'] !== true || finalText === undefined) return rendered
+    if (finalText === undefined) return rendered
     const continued = upToFinalMessage(rendered, finalText)
     if (continued !== undefined) return continued
     throw new PromptError(
@@ -177,7 +176,7 @@ export class PromptTokenizer {
     const read = this.#segments.tokenize(text, before, after, exactCharacters)
     const { ids, exactTokens } = read
     const facts = { reusedTokens: read.reusedTokens, isWhole: this.wholeReason !== undefined }
-    if (typeof limit !== 'number' || limit < 0 || limit >= ids.length)
+    if (!isCount(limit) || limit >= ids.length)
       return { tokens: ids, exactTokens, allTokens: ids.length, ...facts }
     // What is cut off depends on the number of tokens, which with media nobody knows.
     const tokens = truncated(ids, limit, before.length, after.length)
@@ -205,7 +204,7 @@ export class PromptTokenizer {
 
 function wholeOption(name: 'cacheBytes' | 'maxTextCharacters', given: number | undefined): number {
   const value = given ?? 67_108_864
-  if (Number.isSafeInteger(value) && value >= 0) return value
+  if (isCount(value)) return value
   const message = `option ${name} is ${String(value)}; accepted: whole numbers from 0 on`
   throw new PromptError('PROMPT_OPTION_INVALID', message, { details: { key: name, value } })
 }
@@ -235,6 +234,10 @@ function decode(body: Uint8Array): string {
   // Several times as fast where it is allowed.
   if (isAscii(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
   return new TextDecoder().decode(body)
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0
 }
 
 /** The last tokens of the text; what was put before and after it stays and counts, as where the engine's tokenizer truncates. */

@@ -77,6 +77,7 @@ describe('truncation keeps the last tokens', () => {
     [3, [start, b, a]],
     [1, [a]],
     [0, []],
+    [1.5, [start, b, b, a]],
   ])('truncate_prompt_tokens %s', (limit, ids) => {
     const found = read(framed(frame), 'completions', { prompt: 'bba', truncate_prompt_tokens: limit })
     expect([...found.tokens]).toEqual(ids)

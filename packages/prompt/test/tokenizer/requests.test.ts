@@ -225,6 +225,10 @@ describe('continue_final_message', () => {
     [ended, 'so far ', '[user]hi![assistant]so far '],
     [trimmed, ' so far ', '[user]hi![assistant]so far'],
     [ended, [{ type: 'text', text: 'hi' }], '[user]hi![assistant]hi'],
+    [ended, '!', '[user]hi![assistant]!'],
+    [ended, '\n', '[user]hi![assistant]\n'],
+    [ended, '', '[user]hi![assistant]'],
+    [trimmed, ' \n', '[user]hi![assistant]'],
   ])('%s: ends with %j', (template, content, text) => {
     expect(textOf(template, 'chat', bodyOf(content))).toBe(text)
   })
