@@ -1,0 +1,37 @@
+import type { AttemptEnd, HealthAttempt, WorkerHealth } from './worker-health.js'
+
+/**
+ * One request at one worker, as the relay tells of it: `head`, `byte` for every chunk of the body, `end` exactly once on every exit path
+ * (later calls do nothing).
+ */
+export class WorkerAttempt {
+  readonly #health: WorkerHealth
+  readonly #attempt: HealthAttempt
+  readonly #nowMs: () => number
+  readonly #onChange: () => void
+
+  constructor(health: WorkerHealth, attempt: HealthAttempt, nowMs: () => number, onChange: () => void) {
+    this.#health = health
+    this.#attempt = attempt
+    this.#nowMs = nowMs
+    this.#onChange = onChange
+  }
+
+  /** The answer's status: 500 and above counts against the worker. */
+  head(status: number): void {
+    this.#health.head(this.#attempt, status, this.#nowMs())
+    if (status >= 500) this.#onChange()
+  }
+
+  /** Some of the body came. Cheap. */
+  byte(): void {
+    if (this.#health.byte(this.#attempt, this.#nowMs())) this.#onChange()
+  }
+
+  /** It is over. @param detail what went wrong, for records and logs; no URL in it */
+  end(how: AttemptEnd, detail = ''): void {
+    if (this.#attempt.isOver) return
+    this.#health.end(this.#attempt, how, detail, this.#nowMs())
+    this.#onChange()
+  }
+}

@@ -1,0 +1,327 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { keptFleet, late, refused, settled, vllm } from './support.js'
+
+type Kept = ReturnType<typeof keptFleet>
+
+const opened: Kept[] = []
+afterEach(() => {
+  for (const { keeper, fleet } of opened.splice(0)) {
+    keeper.close()
+    fleet.dispose()
+  }
+})
+
+function open(...settings: Parameters<typeof keptFleet>): Kept {
+  const kept = keptFleet(...settings)
+  opened.push(kept)
+  return kept
+}
+
+/** A request that ends in this way at once. */
+function request({ keeper }: Kept, id: number, status: number | 'failed' | 'refused'): void {
+  const attempt = keeper.begin(BigInt(id))!
+  if (typeof status === 'number') {
+    attempt.head(status)
+    attempt.byte()
+    attempt.end('answered')
+  } else attempt.end(status, status)
+}
+
+describe('a worker of which only the URL is known', () => {
+  it('serves as soon as its engine told its model and sizes', async () => {
+    const kept = open()
+    kept.start(1)
+    expect(kept.lifecycle(1)).toBe('incomplete')
+    await settled()
+    expect(kept.workers.get(1n)).toMatchObject({
+      lifecycle: 'schedulable',
+      registration: { modelName: 'llama', blockSize: 16, totalKvBlocks: 900 },
+      facts: { models: [{ id: 'llama', root: '/models/llama', maxModelLen: 4096 }] },
+    })
+    expect(kept.asked[0]!.url).toMatch(/\/health$/)
+  })
+
+  it('waits for an engine that is not there yet, asks it each second, and says why (U56)', async () => {
+    const kept = open()
+    kept.start(1, refused)
+    await kept.timers.advance(10_000)
+    expect(kept.asked).toHaveLength(11)
+    const { lifecycle, reasons } = kept.workers.get(1n)!
+    expect(lifecycle).toBe('incomplete')
+    expect(reasons.join('\n')).toContain(
+      'probe_failed: GET http://127.0.0.1:9001/health: connection refused, since 10 s',
+    )
+    kept.engines['http://127.0.0.1:9001'] = vllm()
+    await kept.timers.advance(1000)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+  })
+
+  it('whose engine asks for a key is incomplete, says so, and is asked with the key of its record', async () => {
+    const kept = open()
+    kept.start(1, { ...vllm(), '/v1/models': { status: 401, body: '' } })
+    await settled()
+    expect(kept.against(1)).toEqual(['not_learned'])
+    expect(kept.workers.get(1n)!.reasons.join()).toContain('GET /v1/models: status 401')
+    kept.start(99)
+    await settled()
+    expect(new Set(kept.asked.map(({ apiKey }) => apiKey))).toEqual(new Set([undefined, 'secret']))
+    kept.engines['http://127.0.0.1:9001'] = vllm()
+    await kept.timers.advance(1000)
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+  })
+
+  it('is marked where a value is assumed or suspicious', async () => {
+    const kept = open()
+    kept.start(1, { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' })
+    kept.start(2, {
+      '/health': '',
+      '/v1/models': '{"data":[{"id":"other"}]}',
+      '/get_server_info': '{"page_size":16,"max_total_num_tokens":1600,"max_prefill_tokens":1600}',
+    })
+    await settled()
+    expect(kept.keeper.causes()).toEqual([
+      { code: 'block_size_assumed', workerIds: [1n] },
+      { code: 'capacity_suspicious', workerIds: [2n] },
+    ])
+  })
+})
+
+describe('probes', () => {
+  it('come each 5 s, each second while something is wrong', async () => {
+    const kept = open()
+    kept.start(1)
+    await kept.timers.advance(10_000)
+    expect(kept.askedFor('/health')).toBe(3)
+    kept.engines['http://127.0.0.1:9001'] = late
+    await kept.timers.advance(5000)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    await kept.timers.advance(2000)
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['unschedulable', ['probe_failed']])
+    expect(kept.askedFor('/health')).toBe(6)
+    kept.engines['http://127.0.0.1:9001'] = vllm()
+    await kept.timers.advance(1000)
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+  })
+
+  it('warn once when a worker goes', async () => {
+    const kept = open()
+    kept.start(1, { '/health': { status: 503, body: '' } }, { modelName: 'm', blockSize: 16 })
+    await kept.timers.advance(20_000)
+    expect(kept.warnings.map(({ code, workerId }) => [code, workerId])).toEqual([['probe_failed', 1n]])
+  })
+
+  it('end with the worker: none goes to a URL that left (U37)', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    kept.workers.remove(1n)
+    kept.workers.upsert({ workerId: 2n, endpoint: 'http://127.0.0.1:9003' }, 'trusted')
+    const before = kept.asked.length
+    await kept.timers.advance(30_000)
+    const later = new Set(kept.asked.slice(before).map(({ url }) => new URL(url).port))
+    expect([later, kept.keeper.size]).toEqual([new Set(['9003']), 1])
+    kept.keeper.close()
+    expect(kept.keeper.size).toBe(0)
+    expect(kept.timers.pending).toBe(0)
+  })
+
+  it('an answer that comes after the worker left changes nothing', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.workers.remove(1n)
+    await settled()
+    expect([kept.workers.size, kept.keeper.size, kept.keeper.begin(1n)]).toEqual([0, 0, undefined])
+  })
+
+  it('workers of the selection listener are never asked, those of the API where it is allowed', async () => {
+    const kept = open()
+    const record = { modelName: 'm', blockSize: 16, endpoint: 'http://127.0.0.1:9001' }
+    kept.workers.upsert({ ...record, workerId: 1n }, 'selection')
+    await kept.timers.advance(10_000)
+    expect(kept.asked).toEqual([])
+    expect([kept.lifecycle(1), kept.keeper.begin(1n)]).toEqual(['schedulable', undefined])
+    kept.workers.upsert({ ...record, workerId: 1n }, 'api')
+    expect(kept.asked).toHaveLength(1)
+  })
+})
+
+describe('another process (2.10, E6)', () => {
+  it('is found by its start time before it serves again, and nothing is held against it', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    for (let failure = 0; failure < 5; failure++) request(kept, 1, 'failed')
+    expect(kept.against(1)).toEqual(['breaker_open', 'inhibited'])
+    kept.engines['http://127.0.0.1:9001'] = vllm({ startedAt: 2000 })
+    await kept.timers.advance(1000)
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+    expect(kept.warnings.filter(({ code }) => code === 'worker_restarted')).toHaveLength(1)
+  })
+
+  it('the same process after a refusal is no other one', async () => {
+    const kept = open()
+    kept.start(1)
+    await settled()
+    kept.engines['http://127.0.0.1:9001'] = refused
+    await kept.timers.advance(5000)
+    expect(kept.against(1)).toEqual(['inhibited'])
+    kept.engines['http://127.0.0.1:9001'] = vllm()
+    await kept.timers.advance(1000)
+    kept.fleet.tick()
+    await kept.timers.advance(10_000)
+    kept.fleet.tick()
+    expect(kept.warnings.filter(({ code }) => code === 'worker_restarted')).toEqual([])
+    expect(kept.lifecycle(1)).toBe('schedulable')
+  })
+
+  it('without a start time, a refusal that ended counts after 5 s', async () => {
+    const kept = open()
+    const engine = { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' }
+    kept.start(1, engine)
+    await settled()
+    request(kept, 1, 'refused')
+    await kept.timers.advance(1000)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    const restarts = () => kept.warnings.filter(({ code }) => code === 'worker_restarted').length
+    kept.fleet.tick()
+    expect(restarts()).toBe(0)
+    await kept.timers.advance(5000)
+    kept.fleet.tick()
+    expect(restarts()).toBe(1)
+  })
+
+  it('is looked for every 15 s even when nothing seems wrong, and its sizes are read again', async () => {
+    const kept = open()
+    kept.start(1)
+    await settled()
+    kept.engines['http://127.0.0.1:9001'] = {
+      ...vllm({ startedAt: 2000 }),
+      '/v1/models': '{"data":[{"id":"qwen"}]}',
+    }
+    await kept.timers.advance(14_999)
+    expect(kept.workers.get(1n)!.registration.modelName).toBe('llama')
+    await kept.timers.advance(1)
+    expect(kept.workers.get(1n)!.registration.modelName).toBe('qwen')
+    expect(kept.warnings.map(({ code }) => code)).toContain('worker_restarted')
+  })
+})
+
+describe('requests', () => {
+  it('that fail keep a worker out for 5 s, on exactly this clock (U33)', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    request(kept, 1, 503)
+    expect(kept.against(1)).toEqual(['inhibited'])
+    const { timers } = kept
+    await timers.advance(4999)
+    expect(kept.lifecycle(1)).toBe('unschedulable')
+    await timers.advance(1)
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+  })
+
+  it('that are refused keep it out until a probe succeeds, and the next probe is due in a second', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await kept.timers.advance(1500)
+    request(kept, 1, 'refused')
+    kept.engines['http://127.0.0.1:9001'] = refused
+    await kept.timers.advance(60_000)
+    expect(kept.against(1)).toContain('inhibited')
+    expect(kept.keeper.begin(1n)).toBeUndefined()
+    kept.engines['http://127.0.0.1:9001'] = vllm()
+    await kept.timers.advance(1000)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+  })
+
+  it('that fail do not keep the only worker out: nobody is better', async () => {
+    const kept = open()
+    kept.start(1)
+    await settled()
+    request(kept, 1, 500)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    kept.start(2)
+    await settled()
+    request(kept, 2, 500)
+    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
+    // Of another model.
+    kept.start(3, vllm({ model: 'other' }))
+    await settled()
+    request(kept, 1, 500)
+    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
+  })
+
+  it('an avoided worker is back when the last other one leaves', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    request(kept, 1, 500)
+    expect(kept.lifecycle(1)).toBe('unschedulable')
+    kept.workers.remove(2n)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+  })
+
+  it('open the breaker, one at a time tries it, and an answer closes it', async () => {
+    const kept = open({ keeper: { probeMs: 1e9, suspectProbeMs: 1e9 } })
+    kept.start(1)
+    await settled()
+    for (let failure = 0; failure < 5; failure++) request(kept, 1, 500)
+    expect(kept.against(1)).toEqual(['breaker_open'])
+    expect(kept.keeper.begin(1n)).toBeUndefined()
+    await kept.timers.advance(2000)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    const trial = kept.keeper.begin(1n)!
+    expect(kept.lifecycle(1)).toBe('unschedulable')
+    trial.byte()
+    expect(kept.lifecycle(1)).toBe('schedulable')
+  })
+
+  it('to which no byte comes, while others answer, keep a worker out until one does', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    const stuck = kept.keeper.begin(1n)!
+    stuck.head(200)
+    await kept.timers.advance(9999)
+    request(kept, 2, 200)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    await kept.timers.advance(1001)
+    expect(kept.against(1)).toEqual(['no_progress'])
+    stuck.byte()
+    expect(kept.lifecycle(1)).toBe('schedulable')
+  })
+
+  it('may be as slow as ten times the slow ones of the others', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    const slow = kept.keeper.begin(2n)!
+    slow.head(200)
+    await kept.timers.advance(3000)
+    slow.byte()
+    slow.end('answered')
+    kept.keeper.begin(1n)
+    await kept.timers.advance(29_000)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    await kept.timers.advance(2000)
+    expect(kept.against(1)).toEqual(['no_progress'])
+  })
+
+  it('that wait everywhere keep nobody out', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    kept.keeper.begin(1n)
+    kept.keeper.begin(2n)
+    await kept.timers.advance(15_000)
+    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
+  })
+})
