@@ -1,11 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { LoadedRouterPolicy } from '@router/config'
+import { fleetFindings, partitionsHealth } from './fleet/fleet-health.js'
 import type { FleetSettings } from './fleet/fleet-settings.js'
 import type { FleetWarning } from './fleet/fleet-worker.js'
 import { Fleet } from './fleet/fleet.js'
+import { type Finding, HealthCauses } from './fleet/health-causes.js'
 import { closeHttpServer, createHttpServer } from './http/http-server.js'
 import { addJsonRoutes } from './http/json-routes.js'
+import type { JsonValue } from './http/json-writer.js'
+import { causesJson, partitionsJson } from './selection-api/health-json.js'
 import { selectionRoutes } from './selection-api/selection-routes.js'
 import type { ServeSettings } from './serve-settings.js'
 
@@ -16,13 +20,14 @@ export interface ServiceHost {
   /** Monotonic, milliseconds. */
   readonly clock?: () => number
   readonly random?: () => bigint
-  readonly onWarning?: (warning: FleetWarning) => void
+  readonly onWarning?: (warning: Pick<FleetWarning, 'code' | 'message'>) => void
 }
 
 /** A service that runs. */
 export interface SelectionService {
   readonly url: string
   readonly fleet: Fleet
+  readonly causes: HealthCauses
   /** Fields of request bodies that nobody knows, so far. */
   readonly unknownFields: () => number
   /** Takes no new connections, lets requests end, and closes everything; cuts what lasts longer than `graceMs`. */
@@ -84,7 +89,7 @@ export function createFleet(
 export async function startSelectionService(
   settings: ServeSettings,
   policy: LoadedRouterPolicy,
-  { port, ...host }: ServiceHost & { readonly port: number },
+  { port, onWarning = () => undefined, ...host }: ServiceHost & { readonly port: number },
 ): Promise<SelectionService> {
   const startedMs = performance.now()
   let unknownFields = 0
@@ -99,14 +104,42 @@ export async function startSelectionService(
     overload: { statusCode: 429, retryAfterSecs: settings.overloadRetryAfterSecs },
     keepAliveMs: 1000 * settings.keepAliveSecs,
   })
-  const fleet = createFleet(settings, policy, host)
+  const causes = new HealthCauses(Date.now, ({ code, detail: message }) => onWarning({ code, message }))
+  const fleet = createFleet(settings, policy, {
+    ...host,
+    onWarning: (warning) => {
+      const cause = eventCauseOf(warning)
+      if (cause === undefined) onWarning(warning)
+      else causes.raise(cause)
+    },
+  })
+  for (const finding of inertSettings(settings, policy)) causes.raise(finding)
+  const forget = (workerId: bigint): void => causes.clear(String(workerId))
+  fleet.workers.listen({ onRemove: forget, onRestart: forget })
+  const look = (): JsonValue[] => {
+    causes.found('fleet', fleetFindings(fleet))
+    return causesJson(causes.list())
+  }
   const routes = selectionRoutes({
     fleet,
     busyFacts: { decode: settings.decodeBusyThreshold, prefill: settings.prefillBusyThreshold },
-    health: () => ({ version: __PACKAGE_VERSION__, uptime_secs: (performance.now() - startedMs) / 1000 }),
+    causes: look,
+    health: () => {
+      const found = look()
+      return {
+        status: found.length === 0 ? 'ok' : 'degraded',
+        version: __PACKAGE_VERSION__,
+        uptime_secs: (performance.now() - startedMs) / 1000,
+        causes: found,
+        partitions: partitionsJson(partitionsHealth(fleet)),
+      }
+    },
   })
   addJsonRoutes(server, routes, (count) => (unknownFields += count))
-  const ticking = setInterval(() => fleet.tick(), tickMs).unref()
+  const ticking = setInterval(() => {
+    fleet.tick()
+    causes.found('fleet', fleetFindings(fleet))
+  }, tickMs).unref()
   try {
     await server.listen({ host: settings.host, port })
   } catch (error) {
@@ -119,6 +152,7 @@ export async function startSelectionService(
   return {
     url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}`,
     fleet,
+    causes,
     unknownFields: () => unknownFields,
     close: (graceMs = 0) => {
       closing ??= closeServer()
@@ -131,6 +165,25 @@ export async function startSelectionService(
       }
     },
   }
+}
+
+/** What events of a worker said once, as a cause that lasts until the worker goes or restarts. */
+function eventCauseOf({ code, message: detail, workerId, dpRank }: FleetWarning): Finding | undefined {
+  if (code !== 'block_size_mismatch' && code !== 'hash_layout_mismatch') return undefined
+  return { code, scope: `${workerId}.${dpRank}`, detail }
+}
+
+/** Settings that are checked and do nothing yet. */
+function inertSettings({ queueThreshold }: ServeSettings, { notYetActive }: LoadedRouterPolicy): Finding[] {
+  const inert = (scope: string, detail: string): Finding => ({ code: 'inert_setting', scope, detail })
+  const threshold = queueThreshold === undefined ? [] : ['router-queue-threshold']
+  return [
+    ...threshold.map((flag) => inert(flag, `${flag} does not act yet: nothing queues`)),
+    // Those of the `router` section act in services.
+    ...notYetActive
+      .filter(({ path }) => path[0] !== 'router')
+      .map(({ path, message }) => inert(path.join('.'), message)),
+  ]
 }
 
 /** Whether requests for a model may have to wait: by the threshold, or by a class of its profile. */

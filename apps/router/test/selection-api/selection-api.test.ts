@@ -159,6 +159,44 @@ describe('workers', () => {
   })
 })
 
+describe('F5: health', () => {
+  it('is ok or degraded with causes, and ready says why not', async () => {
+    const service = await serve({ ROUTER_QUEUE_THRESHOLD: '1' })
+    const causes = async (path: string) => {
+      const { status, body } = await ask(service, 'GET', path)
+      return [
+        status,
+        (body['causes'] as { code: string; scope: string }[]).map(({ code, scope }) => `${code} ${scope}`),
+      ]
+    }
+    const inert = 'inert_setting router-queue-threshold'
+    expect(await causes('/ready')).toEqual([503, [inert, 'no_workers router']])
+    await ask(service, 'POST', '/workers', worker(1, { max_num_batched_tokens: 8 }))
+    expect(await causes('/ready')).toEqual([200, [inert]])
+    expect(await causes('/health')).toEqual([200, [inert]])
+    const { body } = await ask(await serve(), 'GET', '/health')
+    expect(body).toMatchObject({ status: 'degraded', version: expect.any(String), partitions: [] })
+    service.fleet.workers.remove(1n)
+    const { body: left } = await ask(service, 'GET', '/health')
+    expect(left['partitions']).toEqual([
+      {
+        model_name: 'default',
+        routing_group: 'default',
+        role: 'aggregated',
+        workers: 0,
+        schedulable: 0,
+        index: {
+          mode: 'approximate',
+          complete: true,
+          ranks: { connecting: 0, live: 0, recovering: 0, rebuilding: 0, failed: 0 },
+          blocks: 0,
+        },
+        queue: { pending: 0 },
+      },
+    ])
+  })
+})
+
 describe('A3: with a token and keys', () => {
   it('changes of workers need the one, requests the other', async () => {
     const service = await serve({ ROUTER_ADMIN_TOKEN: 'secret', ROUTER_API_KEYS: 'one,two' })

@@ -1,0 +1,27 @@
+import type { PartitionHealth } from '../fleet/fleet-health.js'
+import type { HealthCause } from '../fleet/health-causes.js'
+import type { JsonValue } from '../http/json-writer.js'
+
+/** Why something is not well. */
+export function causesJson(causes: readonly HealthCause[]): JsonValue[] {
+  return causes.map(({ code, scope, sinceMs, count, detail }) => ({
+    code,
+    scope,
+    since: new Date(sinceMs).toISOString(),
+    count,
+    detail,
+  }))
+}
+
+/** How partitions do. */
+export function partitionsJson(partitions: readonly PartitionHealth[]): JsonValue {
+  return partitions.map(({ partition, workers, schedulable, mode, isComplete, ranks, blocks }) => ({
+    model_name: partition.name.model,
+    routing_group: partition.name.routingGroup,
+    role: partition.name.role,
+    workers,
+    schedulable,
+    index: { mode, complete: isComplete, ranks, blocks },
+    queue: { pending: 0 },
+  }))
+}
