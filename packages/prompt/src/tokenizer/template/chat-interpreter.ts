@@ -15,6 +15,7 @@ import {
 import { type JsonStyle, capitalized, printed, pythonJson, strip, titled } from './python-text.js'
 import {
   ArrayValue,
+  BooleanValue,
   IntegerValue,
   ObjectValue,
   StringValue,
@@ -228,8 +229,12 @@ export class ChatInterpreter extends Interpreter {
     const name = node.test.value as string
     const test = scope.tests.get(name)
     if (test === undefined) throw new Error(`unknown test ${name}`)
-    const isMapping = name === 'iterable' && operand instanceof ObjectValue
-    return booleanValue((isMapping || test(operand)) !== node.negate)
+    // An object can be gone through, and Python counts with booleans.
+    const isSo =
+      (name === 'iterable' && operand instanceof ObjectValue) ||
+      (name === 'number' && operand instanceof BooleanValue) ||
+      test(operand)
+    return booleanValue(isSo !== node.negate)
   }
 
   #filter(node: SyntaxNode, scope: Scope): RuntimeValue {
@@ -253,7 +258,9 @@ export class ChatInterpreter extends Interpreter {
     }
     if (name === 'string' && args.length === 0)
       return new StringValue(printed(this.evaluate(node.operand, scope)))
-    if (name === 'join' && args.length <= 1 && args.every(isPositional)) {
+    if (name === 'join') {
+      if (args.length > 1 || !args.every(isPositional))
+        throw new TypeError('join: expected nothing but what stands between the items')
       const separator = args[0] === undefined ? '' : printed(this.evaluate(args[0], scope))
       return new StringValue(itemsOf(this.evaluate(node.operand, scope)).map(printed).join(separator))
     }

@@ -80,11 +80,17 @@ export function textOf(value: RuntimeValue | undefined): string | undefined {
   return value instanceof StringValue ? value.value : undefined
 }
 
-/** As in Python: values of different types differ, but for numbers and booleans; lists are compared item by item. */
+/** As in Python: values of different types differ, but for numbers and booleans; lists and objects are compared item by item. */
 export function isEqual(left: RuntimeValue, right: RuntimeValue): boolean {
   if (left instanceof ArrayValue && right instanceof ArrayValue) {
     const others = right.value
     return left.value.length === others.length && left.value.every((item, at) => isEqual(item, others[at]!))
+  }
+  if (left instanceof ObjectValue && right instanceof ObjectValue) {
+    const others = right.value
+    const isHeld = ([key, value]: [string, RuntimeValue]): boolean =>
+      others.has(key) && isEqual(value, others.get(key)!)
+    return left.value.size === others.size && [...left.value].every(isHeld)
   }
   return numberOf(left) === numberOf(right)
 }
@@ -142,5 +148,5 @@ export function reckon(operator: string, left: number, right: number): RuntimeVa
   if (operator === '<=') return booleanValue(left <= right)
   if (operator === '>=') return booleanValue(left >= right)
   // Python's remainder has the sign of the divisor.
-  return operator === '%' && right > 0 ? integerValue(((left % right) + right) % right) : undefined
+  return operator === '%' && right !== 0 ? integerValue(((left % right) + right) % right) : undefined
 }

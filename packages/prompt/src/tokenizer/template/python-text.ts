@@ -73,13 +73,17 @@ function representation(value: RuntimeValue): string {
 
 function quoted(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
-  const escaped = text.replaceAll(/[\\'"\n\r\t\p{Cc}]/gu, (character) => {
+  // All that Python does not count as printable.
+  const escaped = text.replaceAll(/[\\'"]|(?! )[\p{C}\p{Z}]/gu, (character) => {
     if (character === '\\') return '\\\\'
     if (character === '\n') return '\\n'
     if (character === '\r') return '\\r'
     if (character === '\t') return '\\t'
     if (character === "'" || character === '"') return character === quote ? `\\${character}` : character
-    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+    const point = character.codePointAt(0)!
+    if (point < 0x100) return `\\x${point.toString(16).padStart(2, '0')}`
+    if (point < 0x1_0000) return `\\u${point.toString(16).padStart(4, '0')}`
+    return `\\U${point.toString(16).padStart(8, '0')}`
   })
   return quote + escaped + quote
 }
