@@ -21,7 +21,7 @@ export function storedBatch(word: string, blockSize = 4): Uint8Array {
 
 /** The event side of an engine on loopback. */
 export class TestEngine {
-  readonly #publisher = new XPublisher({ linger: 0 })
+  readonly #publisher = new XPublisher({ linger: 0, verbosity: 'allSubs' })
   #loop: Promise<void> = Promise.resolve()
   subscriptions = 0
 

@@ -13,7 +13,8 @@ export class SessionEngine {
   readonly requests: bigint[] = []
   retained: readonly (readonly [sequence: bigint, payload: Buffer])[] = []
   readonly #repliesWithTopic: boolean
-  readonly #publisher = new XPublisher({ linger: 0 })
+  // Tells a second subscription too, before it knows that the first one is gone.
+  readonly #publisher = new XPublisher({ linger: 0, verbosity: 'allSubs' })
   readonly #router: Router | undefined
   #loops: Promise<void>[] = []
 
