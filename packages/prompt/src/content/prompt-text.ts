@@ -186,7 +186,8 @@ class ConversationWriter {
     // Its keys and scalars alone tell it from others; each ends at a comma.
     for (let node = root; node < end; node++) {
       const kind = tape.kind(node)
-      if (kind === key && this.#view.isName(node, 'cache_control')) node = tape.next(node + 1) - 1
+      const isKey = kind === key || kind === escapedKey
+      if (isKey && this.#view.isName(node, 'cache_control')) node = tape.next(node + 1) - 1
       else if (kind > array) {
         this.#scalar(node)
         this.#sink.byte(comma)
