@@ -79,10 +79,14 @@ export function addFlags(program: Command): void {
     .option('--speedup <factor>', 'how many times faster than real time (default: 1)', positive)
     .option(
       '--prefill-ms <ms>',
-      'a pass with prompts takes so long (default: as a model of real GPUs says)',
+      'a pass with prompts takes so long (default: as a model of real GPUs says; 0 with --decode-ms)',
       milliseconds,
     )
-    .option('--decode-ms <ms>', 'a pass that generates takes so long', milliseconds)
+    .option(
+      '--decode-ms <ms>',
+      'a pass that only generates takes so long (default: the same; 0 with --prefill-ms)',
+      milliseconds,
+    )
     .option(
       '--kv-events <endpoint>',
       'publish KV events over ZMQ, as "tcp://*:5557"; rank r has the port plus r',

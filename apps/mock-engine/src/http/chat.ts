@@ -148,7 +148,7 @@ async function streamChat(host: ServerHost, exchange: Exchange, chat: Chat): Pro
   const begin = () => {
     if (hasBegun) return
     hasBegun = true
-    const ids = body.return_token_ids === true ? { prompt_token_ids: [...promptTokens] } : {}
+    const ids = { prompt_token_ids: body.return_token_ids === true ? [...promptTokens] : null }
     for (const index of units.keys()) {
       const delta = { role: 'assistant', content: '' }
       writeChunk([{ index, delta, logprobs: null, finish_reason: null }], { ...ids, ...usageSoFar(index) })
@@ -172,8 +172,8 @@ async function streamChat(host: ServerHost, exchange: Exchange, chat: Chat): Pro
           logprobs:
             body.logprobs === true && token !== undefined ? { content: logprobsOf(host, body, ids) } : null,
           finish_reason: null,
-          ...(body.return_token_ids === true ? { token_ids: ids } : {}),
           ...ending,
+          token_ids: body.return_token_ids === true ? ids : null,
         },
       ],
       usageSoFar(unit),

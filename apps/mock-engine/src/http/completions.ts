@@ -148,7 +148,15 @@ async function streamCompletion(host: ServerHost, exchange: Exchange, completion
   const offsets = units.map(() => 0)
   const stream = exchange.openStream()
   const writeChunk = (chunkChoices: readonly object[], more: object = {}) => {
-    const chunk = { id, object: 'text_completion', created, model, choices: chunkChoices, ...more }
+    const chunk = {
+      id,
+      object: 'text_completion',
+      created,
+      model,
+      choices: chunkChoices,
+      usage: null,
+      ...more,
+    }
     stream.write(`data: ${JSON.stringify(chunk)}\n\n`)
   }
   const echoed = new Set<number>()
@@ -179,9 +187,8 @@ async function streamCompletion(host: ServerHost, exchange: Exchange, completion
       ),
       finish_reason: isEnd ? plan.finishReason : null,
       stop_reason: isEnd ? plan.stopReason : null,
-      ...(body.return_token_ids === true
-        ? { token_ids: [...tokens], ...(isFirst ? { prompt_token_ids: [...prompt.promptTokens] } : {}) }
-        : {}),
+      prompt_token_ids: body.return_token_ids === true && isFirst ? [...prompt.promptTokens] : null,
+      token_ids: body.return_token_ids === true ? [...tokens] : null,
     }
     writeChunk([choice], stats)
   }

@@ -250,7 +250,13 @@ export class EngineMetrics {
   }
 
   #perRank(type: 'gauge' | 'counter', name: string, help: string, value: (rank: RankFacts) => number): void {
-    const read = () => this.#engine.facts().map((rank) => [this.#labels(rank.rank), value(rank)] as const)
+    // Gauges of SGLang are those of its schedulers, which say where they are.
+    const place =
+      this.#engine.flavour === 'sglang' && type === 'gauge'
+        ? { engine_type: 'unified', pp_rank: '0', tp_rank: '0' }
+        : {}
+    const read = () =>
+      this.#engine.facts().map((rank) => [{ ...this.#labels(rank.rank), ...place }, value(rank)] as const)
     if (type === 'gauge') {
       this.#gauge(name, help, read)
       return

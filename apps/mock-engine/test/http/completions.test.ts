@@ -111,7 +111,25 @@ describe('a stream', () => {
 
   test('ends on its own with an empty piece', async () => {
     const events = await stream({ prompt: 'x', max_tokens: 100 })
-    expect(events.at(-2).choices[0]).toMatchObject({ text: '', finish_reason: 'stop' })
+    // As vLLM: every field of a chunk is there, null or not.
+    expect(events.at(-2)).toEqual({
+      id: events[0].id,
+      object: 'text_completion',
+      created: events[0].created,
+      model: 'mock-model',
+      choices: [
+        {
+          index: 0,
+          text: '',
+          logprobs: null,
+          finish_reason: 'stop',
+          stop_reason: null,
+          prompt_token_ids: null,
+          token_ids: null,
+        },
+      ],
+      usage: null,
+    })
     expect(events).toHaveLength(34)
   })
 })

@@ -141,10 +141,11 @@ describe('/metrics', () => {
     const rank = 'model_name=mock-model,dp_rank=0'
     expect(samples(text, 'sglang:num_requests_total')[rank]).toBe(2)
     expect(samples(text, 'sglang:generation_tokens_total')[rank]).toBe(4)
-    expect(samples(text, 'sglang:cache_hit_rate')[rank]).toBeGreaterThan(0)
-    expect(samples(text, 'sglang:max_total_num_tokens')[rank]).toBe(1600)
+    const scheduler = `${rank},engine_type=unified,pp_rank=0,tp_rank=0`
+    expect(samples(text, 'sglang:cache_hit_rate')[scheduler]).toBeGreaterThan(0)
+    expect(samples(text, 'sglang:max_total_num_tokens')[scheduler]).toBe(1600)
     for (const gauge of ['num_running_reqs', 'num_queue_reqs', 'token_usage', 'num_used_tokens'])
-      expect(samples(text, `sglang:${gauge}`)[rank]).toBe(0)
+      expect(samples(text, `sglang:${gauge}`)[scheduler]).toBe(0)
     expect(text).not.toContain('vllm:')
   })
 })
