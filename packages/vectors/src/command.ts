@@ -14,6 +14,7 @@ Examples:
   npm run vectors -- my-cases.jsonl.gz            one file, plain or gzipped; its name or its fields tell the shape
   npm run vectors -- recorded/ rng.jsonl          every .jsonl and .json of a folder, and a file
   npm run vectors -- --list                       what is evaluated, and by which package
+  npm run vectors -- service-sessions.jsonl --router "npx router"   scenarios, each against a process of its own
 
 Prints one line a file, the first five mismatches below it, and last the sum. A case is one line of a file; it passes when every
 value in it matches. Exit code 1: a mismatch, a line that is not JSON, an unknown shape or field, a file that is empty, missing or
@@ -30,22 +31,30 @@ export async function runCommand(
     .description('Evaluates files of recorded and computed cases with the code of this repository.')
     .argument('[paths...]', 'files and folders; without any, the carried files')
     .option('--list', 'list the kinds of files, and who evaluates them')
+    .option('--router <command>', 'play scenarios against processes of this command, as in "node bin.js"')
     .addHelpText('after', examples)
     .exitOverride()
     .configureOutput({
       writeOut: (text) => print(text.replace(/\n$/, '')),
       writeErr: (text) => complain(text.replace(/\n$/, '')),
     })
-    .action(async (paths: readonly string[], { list }: { readonly list?: boolean }) => {
-      if (list === true) {
-        if (paths.length > 0) program.error(`error: --list takes no paths, got '${paths.join("', '")}'`)
-        for (const { name, covers } of [...families, ...waitingDocuments]) print(`${name}: ${covers}`)
-        return
-      }
-      const reports = await playLater(runVectors(paths.length === 0 ? [dataFolder] : paths.map(located)))
-      printReports(reports, print)
-      exitCode = totalsOf(reports).failed > 0 ? 1 : 0
-    })
+    .action(
+      async (
+        paths: readonly string[],
+        { list, router }: { readonly list?: boolean; readonly router?: string },
+      ) => {
+        if (list === true) {
+          if (paths.length > 0) program.error(`error: --list takes no paths, got '${paths.join("', '")}'`)
+          for (const { name, covers } of [...families, ...waitingDocuments]) print(`${name}: ${covers}`)
+          return
+        }
+        const evaluated = runVectors(paths.length === 0 ? [dataFolder] : paths.map(located))
+        const routerCommand = router?.split(' ')
+        const reports = await playLater(evaluated, routerCommand === undefined ? {} : { routerCommand })
+        printReports(reports, print)
+        exitCode = totalsOf(reports).failed > 0 ? 1 : 0
+      },
+    )
   try {
     await program.parseAsync(args, { from: 'user' })
     return exitCode

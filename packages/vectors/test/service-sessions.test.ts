@@ -1,4 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { bundleSources } from '@router/tooling/source-bundle'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseJson } from '../src/json.js'
 import { playLater, runLines } from '../src/runner/run.js'
 import { differenceOf } from '../src/runner/service-sessions-answers.js'
@@ -42,6 +47,27 @@ describe('the recorded scenarios', () => {
     const { failures, passed } = await played(...cheap)
     expect(failures).toEqual([])
     expect(passed).toBe(52 - dear.size)
+  })
+})
+
+describe('against a started process', () => {
+  const root = fileURLToPath(new URL('../../..', import.meta.url))
+  const binary = join(root, 'node_modules', '.cache', 'router', `sessions-test-${process.pid}.mjs`)
+  const routerCommand = [process.execPath, binary]
+  beforeAll(() => bundleSources({ entry: join(root, 'apps', 'router', 'src', 'bin.ts'), outfile: binary }))
+  afterAll(() => [binary, `${binary}.map`].forEach((path) => rmSync(path, { force: true })))
+
+  test('scenarios pass that need settings, events and replays', async () => {
+    const ids = ['sel-reserve', 'sel-flags', 'ev-ranks', 'seq-gap-replay']
+    const [report] = await playLater([reportOf(...ids.map(named))], { routerCommand })
+    expect(report).toMatchObject({ passed: ids.length, failed: 0, failures: [] })
+  })
+
+  test('one that cannot start fails the scenario', async () => {
+    const scenario = { ...named('sel-empty'), config: { env: { DYN_ROUTER_TTL_SECS: 'never' } } }
+    const [report] = await playLater([reportOf(scenario)], { routerCommand })
+    expect(report).toMatchObject({ passed: 0, failed: 1 })
+    expect(report!.failures[0]!.fault).toMatch(/ended with 1: .*DYN_ROUTER_TTL_SECS cannot be 'never'/s)
   })
 })
 

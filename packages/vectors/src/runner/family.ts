@@ -14,6 +14,12 @@ export interface NotCovered {
   readonly needs: string
 }
 
+/** How lines are played. */
+export interface PlaySettings {
+  /** Starts the router as a process: a program and its first arguments. Absent = it runs in this process. */
+  readonly routerCommand?: readonly string[]
+}
+
 /** Files of one shape: how they are recognised, checked and evaluated. Add one to `families` and the runner knows it. */
 export interface VectorFamily {
   /** Base name of the file without extensions, or the part that its files have in common. */
@@ -31,7 +37,7 @@ export interface VectorFamily {
   /** Checks every field of a line and compares every expected value with the shipped code. */
   readonly evaluate: (line: RawLine, checks: Checks, state: RunState) => void
   /** Where that takes sockets, and so time: it comes after `evaluate`, which then checks the fields alone. */
-  readonly play?: (line: RawLine, checks: Checks) => Promise<void>
+  readonly play?: (line: RawLine, checks: Checks, settings: PlaySettings) => Promise<void>
 }
 
 /** What a covered family states; the rest follows. */

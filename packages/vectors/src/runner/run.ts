@@ -1,7 +1,7 @@
 import { basename } from 'node:path'
 import { Checks, type Mismatch } from './checks.js'
 import { families } from './families.js'
-import { type NotCovered, type RawLine, ShapeError, type VectorFamily } from './family.js'
+import { type NotCovered, type PlaySettings, type RawLine, ShapeError, type VectorFamily } from './family.js'
 import { ContentError, type FoundFile, type ParsedLine, findFiles, readContent } from './files.js'
 import { checkGoldenDigests } from './golden-digests.js'
 import { RunState } from './run-state.js'
@@ -25,7 +25,7 @@ export interface NotCoveredLines extends NotCovered {
 /** A line that takes sockets: it is neither passed nor failed before it is played. */
 export interface LaterLine {
   readonly name: string
-  readonly play: (checks: Checks) => Promise<void>
+  readonly play: (checks: Checks, settings: PlaySettings) => Promise<void>
 }
 
 /** What became of one file. A case is a line; a fault of the file counts as one failed case. */
@@ -65,14 +65,17 @@ export function runVectors(paths: readonly string[]): FileReport[] {
 const playedAtOnce = 4
 
 /** Plays what is left to play, and counts it. */
-export async function playLater(reports: readonly FileReport[]): Promise<FileReport[]> {
+export async function playLater(
+  reports: readonly FileReport[],
+  settings: PlaySettings = {},
+): Promise<FileReport[]> {
   const played: FileReport[] = []
   for (const { later, ...report } of reports) {
     const failures: Failure[] = []
     const waiting = [...(later ?? [])]
     const work = async (): Promise<void> => {
       for (let line = waiting.shift(); line !== undefined; line = waiting.shift()) {
-        const failure = await playedLine(line)
+        const failure = await playedLine(line, settings)
         if (failure !== undefined) failures.push(failure)
       }
     }
@@ -84,10 +87,10 @@ export async function playLater(reports: readonly FileReport[]): Promise<FileRep
   return played
 }
 
-async function playedLine({ name, play }: LaterLine): Promise<Failure | undefined> {
+async function playedLine({ name, play }: LaterLine, settings: PlaySettings): Promise<Failure | undefined> {
   const checks = new Checks()
   try {
-    await play(checks)
+    await play(checks, settings)
     return checks.mismatches.length === 0 ? undefined : { name, mismatches: checks.mismatches }
   } catch (error) {
     return { name, fault: `the code under test threw ${summary(error)}`, mismatches: checks.mismatches }
@@ -135,7 +138,7 @@ function evaluate(
   }
   family.evaluate(line, checks, state)
   const { play } = family
-  return play && ((playing) => play(line, playing))
+  return play && ((playing, settings) => play(line, playing, settings))
 }
 
 function familyOf(byName: VectorFamily | undefined, line: RawLine): VectorFamily {

@@ -1,10 +1,11 @@
+import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import process from 'node:process'
 import { loadServePolicy, readServeSettings, startSelectionService } from '@router/app'
 import { type ServiceSessionLine, serviceSessionLine } from '../shapes/service-sessions.js'
-import type { Checks } from './checks.js'
-import { type NotCovered, type RawLine, type VectorFamily, parseLine } from './family.js'
+import { type NotCovered, type VectorFamily, parseLine, type RawLine } from './family.js'
 import { type PlayedService, playScenario } from './service-sessions-player.js'
 
 /** Scenarios of the selection API, each played against a fresh service over real HTTP and ZeroMQ. */
@@ -16,8 +17,12 @@ export const serviceSessionsFamily: VectorFamily = {
   checkWaiting: (line) => void parseLine(serviceSessionLine, line),
   covers: 'the selection API without queues and sessions: @router/app, over real sockets',
   evaluate: (line) => void parseLine(serviceSessionLine, line),
-  play: (line: RawLine, checks: Checks) =>
-    playScenario(parseLine(serviceSessionLine, line), startSelection, checks),
+  play: (line, checks, { routerCommand }) =>
+    playScenario(
+      parseLine(serviceSessionLine, line),
+      routerCommand === undefined ? startHere : (scenario) => startProcess(routerCommand, scenario),
+      checks,
+    ),
 }
 
 /** What a scenario is about that no service does yet. */
@@ -36,17 +41,60 @@ function notCovered(line: RawLine): NotCovered | undefined {
     : { about: 'scenarios of sticky sessions', needs: 'sessions in @router/core' }
 }
 
-/** The service as the environment of the scenario has it. */
-async function startSelection({ config = {} }: ServiceSessionLine): Promise<PlayedService> {
-  const { env = {}, policy_yaml: policyYaml } = config
-  const folder = policyYaml === undefined ? undefined : await mkdtemp(join(tmpdir(), 'vectors-policy-'))
+/** The service in this process, as the environment of the scenario has it. */
+function startHere({ config = {} }: ServiceSessionLine): Promise<PlayedService> {
+  const { env: environment = {}, policy_yaml: policyYaml } = config
+  return withPolicyFile(policyYaml, async (path) => {
+    const policy = await loadServePolicy({ environment, path })
+    const settings = readServeSettings({ environment, policyFile: policy.policyFile })
+    return startSelectionService(settings, policy, { port: 0 })
+  })
+}
+
+/** The service as a process of its own. */
+function startProcess(
+  [program = '', ...first]: readonly string[],
+  { config = {} }: ServiceSessionLine,
+): Promise<PlayedService> {
+  return withPolicyFile(config.policy_yaml, async (path) => {
+    const file = path === undefined ? {} : { DYN_ROUTER_POLICY_CONFIG: path }
+    const child = spawn(program, [...first, 'serve', '--selection-port', '0'], {
+      env: { PATH: process.env['PATH'], ...config.env, ...file },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+    let output = ''
+    const url = await new Promise<string>((resolve, reject) => {
+      child.on('error', reject)
+      void ended.then((code) => reject(new Error(`the router ended with ${code}: ${output}`)))
+      const read = (chunk: Buffer): void => {
+        output += String(chunk)
+        const [, found] = /selection API on (\S+)/.exec(output) ?? []
+        if (found !== undefined) resolve(found)
+      }
+      child.stdout.on('data', read)
+      child.stderr.on('data', read)
+    })
+    const close = async (): Promise<void> => {
+      child.kill('SIGTERM')
+      const code = await ended
+      if (code !== 0) throw new Error(`the router ended with ${code}: ${output}`)
+    }
+    return { url, close }
+  })
+}
+
+async function withPolicyFile<T>(
+  text: string | undefined,
+  use: (path: string | undefined) => Promise<T>,
+): Promise<T> {
+  if (text === undefined) return use(undefined)
+  const folder = await mkdtemp(join(tmpdir(), 'vectors-policy-'))
   try {
-    const path = folder === undefined ? undefined : join(folder, 'policy.yaml')
-    if (path !== undefined) await writeFile(path, policyYaml!)
-    const policy = await loadServePolicy({ environment: env, path })
-    const settings = readServeSettings({ environment: env, policyFile: policy.policyFile })
-    return await startSelectionService(settings, policy, { port: 0 })
+    const path = join(folder, 'policy.yaml')
+    await writeFile(path, text)
+    return await use(path)
   } finally {
-    if (folder !== undefined) await rm(folder, { recursive: true })
+    await rm(folder, { recursive: true })
   }
 }
