@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { ServedEngineOptions } from './engine/engine-options.js'
 import { MockEngineError } from './errors.js'
 import { type Fault, parseFault } from './http/fault-schema.js'
+import { faultLimit } from './http/faults.js'
 
 const name = z.string().min(1)
 
@@ -23,7 +24,7 @@ const httpOptions = z.strictObject({
   recordRequests: z.int().min(0).max(100_000).default(0),
   keepAliveMs: z.int().min(1).max(3_600_000).default(5000),
   seed: z.int().min(0).max(0xffff_ffff).default(0),
-  faults: z.array(z.unknown()).default([]),
+  faults: z.array(z.unknown()).max(faultLimit).default([]),
 })
 
 /** What a simulated server is like. Everything has a default; options of the engine itself are those of `ServedEngineOptions`. */
@@ -58,7 +59,7 @@ export interface MockEngineOptions extends Omit<ServedEngineOptions, 'model'> {
   readonly keepAliveMs?: number | undefined
   /** Decides which requests a fault with a fraction meets. Default 0. */
   readonly seed?: number | undefined
-  /** Faults from the start. */
+  /** Faults from the start, at most 100. */
   readonly faults?: readonly Fault[] | undefined
 }
 

@@ -21,8 +21,7 @@ export function addFaults({ faults }: ServerHost, exchange: Exchange, given: unk
     exchange.send(201, faults.add(parseFault(given)))
     return
   }
-  const parsed = given.map(parseFault)
-  exchange.send(201, { faults: parsed.map((fault) => faults.add(fault)) })
+  exchange.send(201, { faults: faults.addAll(given.map(parseFault)) })
 }
 
 /** `GET /admin/faults`. */

@@ -37,8 +37,22 @@ export class Faults {
 
   /** Throws an `ApiError` of status 409 where there are `faultLimit` already. */
   add(fault: Fault): FaultReport {
-    if (this.#active.length >= faultLimit)
-      throw new ApiError(409, 'Conflict', `${faultLimit} faults are active, which is the most; delete some`)
+    return this.addAll([fault])[0]!
+  }
+
+  /** All of them, or none: throws an `ApiError` of status 409 where more than `faultLimit` would be active. */
+  addAll(faults: readonly Fault[]): FaultReport[] {
+    const active = this.#active.length
+    if (active + faults.length > faultLimit)
+      throw new ApiError(
+        409,
+        'Conflict',
+        `${active} faults are active and ${faults.length} would come, the most are ${faultLimit}; delete some`,
+      )
+    return faults.map((fault) => this.#add(fault))
+  }
+
+  #add(fault: Fault): FaultReport {
     this.#made++
     const times = isRequestFault(fault) ? fault.times : undefined
     const active = {

@@ -1,8 +1,11 @@
+import { fileURLToPath } from 'node:url'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { serverForTests, until } from '../support/mock-server.js'
+import { pythonWith, runPython } from '../support/python.js'
 
 const engine = await serverForTests({ loraAdapters: ['adapter-a'] })
+const plain = await serverForTests()
 const client = new OpenAI({ baseURL: `${engine.url}/v1`, apiKey: 'none', maxRetries: 0 })
 const { model } = engine
 const messages = [{ role: 'user' as const, content: 'Hello from JavaScript' }]
@@ -119,5 +122,30 @@ describe('the official client in JavaScript', () => {
     engine.addFault({ kind: 'error', status: 503, times: 1, retry_after_seconds: 0 })
     const retried = await client.chat.completions.create({ model, messages }, { maxRetries: 1 })
     expect(retried.choices).toHaveLength(1)
+  })
+})
+
+const environment = await pythonWith(['openai==3.57.0'])
+const why = environment.missing === undefined ? '' : ` (skipped: ${environment.missing})`
+const script = fileURLToPath(new URL('../support/openai-scenarios.py', import.meta.url))
+
+describe.skipIf(environment.missing !== undefined)(`the official client in Python${why}`, () => {
+  test('gets all that it asks for', async () => {
+    const result = JSON.parse(await runPython(environment.python!, script, [plain.url, plain.model]))
+    expect(result).toEqual({
+      chat: expect.stringMatching(/\w+ \w+/u),
+      cached: 0,
+      streamed: result.chat,
+      streamed_tokens: 32,
+      call: ['tool_calls', 'weather', { city: '' }],
+      completions: [expect.stringMatching(/^a./u), expect.stringMatching(/^b./u)],
+      embeddings: [64, 64],
+      response: ['completed', expect.stringMatching(/\w+ \w+/u)],
+      retrieved: result.response[1],
+      response_stream: ['response.created', 'response.completed', result.response[1]],
+      models: ['mock-model'],
+      not_found: 'The model `no` does not exist.',
+      bad_request: 'max_tokens',
+    })
   })
 })

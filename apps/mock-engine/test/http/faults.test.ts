@@ -271,7 +271,14 @@ describe('/admin/faults', () => {
   })
 
   test('keeps so many at most', async () => {
-    for (let index = 0; index < faultLimit; index++) engine.addFault({ kind: 'silent_events' })
+    const silence = { kind: 'silent_events' } as const
+    const tooMany = Array.from({ length: faultLimit + 1 }, () => silence)
+    expect((await ask(engine, '/admin/faults', tooMany)).status).toBe(409)
+    expect(engine.faults()).toEqual([])
+    await expect(startMockEngine({ faults: tooMany })).rejects.toMatchObject({
+      code: 'MOCK_ENGINE_OPTION_INVALID',
+    })
+    for (let index = 0; index < faultLimit; index++) engine.addFault(silence)
     expect((await ask(engine, '/admin/faults', { kind: 'silent_events' })).status).toBe(409)
     engine.removeFaults()
   })
