@@ -68,6 +68,20 @@ describe('the end of a template that is too much', () => {
     expect(codeOf(() => render(doubled))).toBe('PROMPT_TEMPLATE_FAILED')
   })
 
+  it('a text that doubles unseen, within the maximum and beyond it', () => {
+    const of = (times: number): string =>
+      `{% set ns = namespace(x="ab", y="") %}{% for i in range(${times}) %}{% set ns.x = ns.x + ns.x %}{% set ns.y = ns.x ~ "" %}{% endfor %}`
+    expect(render(of(8))).toBe('')
+    expect(codeOf(() => render(of(9)))).toBe('PROMPT_TEMPLATE_FAILED')
+  })
+
+  it('a list that doubles, long before a thread has no memory for it', () => {
+    const of = (times: number): string =>
+      `{% set ns = namespace(x=[1]) %}{% for i in range(${times}) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | length }}`
+    expect(render(of(21))).toBe(String(2 ** 21))
+    expect(codeOf(() => render(of(22)))).toBe('PROMPT_TEMPLATE_FAILED')
+  })
+
   it('a macro that calls itself', () => {
     expect(codeOf(() => render('{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}'))).toBe(
       'PROMPT_TEMPLATE_FAILED',

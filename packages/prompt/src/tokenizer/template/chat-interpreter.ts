@@ -6,6 +6,7 @@ import {
   invoke,
   isEqual,
   itemsOf,
+  joinedLists,
   lookUp,
   reckon,
   setLoopFacts,
@@ -145,6 +146,11 @@ export class ChatInterpreter extends Interpreter {
     return hasTurn ? text : text + this.#print(node.defaultBlock, outer)
   }
 
+  #textOf(text: string): RuntimeValue {
+    this.#checkLength(text)
+    return new StringValue(text)
+  }
+
   #checkLength({ length }: string): void {
     const most = this.#maximumCharacters
     if (length > most) throw new RangeError(`it gives more than ${most} characters`)
@@ -208,14 +214,16 @@ export class ChatInterpreter extends Interpreter {
     const right = this.evaluate(node.right, scope)
     if (operator === '==') return booleanValue(isEqual(left, right))
     if (operator === '!=') return booleanValue(!isEqual(left, right))
-    if (operator === '~') return new StringValue(printed(left) + printed(right))
+    if (operator === '~') return this.#textOf(printed(left) + printed(right))
     if (left instanceof StringValue && right instanceof StringValue) {
-      if (operator === '+') return new StringValue(left.value + right.value)
+      if (operator === '+') return this.#textOf(left.value + right.value)
       if (operator === 'in') return booleanValue(right.value.includes(left.value))
       if (operator === 'not in') return booleanValue(!right.value.includes(left.value))
     }
     if (operator === '+' && (left instanceof StringValue || right instanceof StringValue))
       throw new TypeError(`${left.type} + ${right.type}: a text and something else cannot be joined`)
+    if (operator === '+' && left instanceof ArrayValue && right instanceof ArrayValue)
+      return joinedLists(left.value, right.value)
     if (left instanceof IntegerValue && right instanceof IntegerValue) {
       const value = reckon(operator, left.value, right.value)
       if (value !== undefined) return value

@@ -14,6 +14,8 @@ import {
 } from './runtime-values.js'
 import type { SyntaxNode } from './syntax.js'
 
+const mostItems = 2 ** 21
+
 // As an attribute these are the methods, as a key they are what the object holds.
 const objectMethods = new Set(['get', 'items', 'keys', 'values'])
 
@@ -46,6 +48,14 @@ export function attribute(object: RuntimeValue, name: string, isKey: boolean): R
   // The library makes all methods at once, which is dear for a key that most messages lack.
   if (object instanceof ObjectValue && !objectMethods.has(name)) return undefinedValue
   return object.builtins.get(name) ?? undefinedValue
+}
+
+/** A list and what follows it. Throws a `RangeError` for more items than a body may have values: one that grows without end. */
+export function joinedLists(left: readonly RuntimeValue[], right: readonly RuntimeValue[]): RuntimeValue {
+  const length = left.length + right.length
+  // Checked before: a thread that asks for more memory than it may have in one piece takes the process with it.
+  if (length > mostItems) throw new RangeError(`a list of ${length} items: expected up to ${mostItems}`)
+  return new ArrayValue(left.concat(right))
 }
 
 /** Calls a value. Throws where it is no function. */
