@@ -32,6 +32,7 @@ export {
 } from './router-core.js'
 export { PartitionRouter, type PartitionServices } from './routing/partition-router.js'
 export type {
+  ContentChunks,
   HashedPrompt,
   PromptRequest,
   RankBooking,

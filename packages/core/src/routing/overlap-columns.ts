@@ -1,6 +1,7 @@
 import type { OverlapTarget } from '@router/kv-index'
 import { roundHalfAway } from '@router/sdk'
 import type { WorkerTable } from '../worker-table.js'
+import type { ChunkMatches } from './chunk-matches.js'
 
 /** What a block on a slower tier is worth against one on the device. */
 export interface TierWeights {
@@ -101,6 +102,35 @@ export class OverlapColumns implements OverlapTarget {
       rawBlocks[row] = device + hostBlocks + diskBlocks
     }
     if (table.eligible.isMirrored) this.#writeMirror()
+  }
+
+  /**
+   * Adds what content chunks matched, after `finish`: each rank has the larger of both, and its state is known, since chunks are believed and
+   * not told. `O(ranks)`.
+   */
+  addChunks(matches: ChunkMatches, overlapBlocks: (chunks: number) => number): void {
+    const { columns, count } = this.#table
+    const { estimateBlocks, isAvailable } = columns.views.cache!
+    for (let row = 0; row < count; row++) if (isAvailable[row] === 0) columns.writeOverlap(row, 0, 0, 0, 0, 0)
+    for (let index = 0; index < matches.count; index++) {
+      const row = matches.rows[index]!
+      const blocks = overlapBlocks(matches.deviceBlocks[row]!)
+      if (blocks > estimateBlocks[row]!)
+        columns.writeOverlap(row, blocks, 0, 0, blocks, blocks * this.#blockSize)
+    }
+    this.#writeAnewNextTime()
+  }
+
+  /** What ranks hold of this prompt is unknown. `O(ranks)`. */
+  hideAll(): void {
+    const { columns, count } = this.#table
+    for (let row = 0; row < count; row++) columns.writeUnknownCache(row)
+    this.#writeAnewNextTime()
+  }
+
+  #writeAnewNextTime(): void {
+    this.#workersVersion = -1
+    this.#table.eligible.invalidate()
   }
 
   #clearMirror(): void {

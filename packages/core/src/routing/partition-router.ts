@@ -25,10 +25,12 @@ import {
   checkTier,
   checkWords,
 } from './checks.js'
+import { ChunkMatches } from './chunk-matches.js'
 import { EventIndex } from './event-index.js'
 import { LiveBookings } from './live-bookings.js'
 import { OverlapColumns } from './overlap-columns.js'
 import {
+  type ContentChunks,
   type MutableRequest,
   type PromptRequest,
   type RankBooking,
@@ -71,6 +73,7 @@ export class PartitionRouter {
   readonly #config: ResolvedConfig
   readonly #nowMs: () => number
   readonly #overlaps: OverlapColumns
+  readonly #chunkMatches = new ChunkMatches()
   readonly #hashes: RequestHashes
   readonly #live: LiveBookings
   readonly #bookings: RequestBookings
@@ -219,7 +222,7 @@ export class PartitionRouter {
       const result = this.partition.selector.select(prepared)
       this.#bookings.addSelected(request, prepared, result)
       if (request.isDispatched !== false)
-        this.#live.dispatch(requestId, result.slot, this.#hashes.blocks, nowMs)
+        this.#dispatch(requestId, result.slot, this.#hashes.blocks, this.#hashes.chunks, nowMs)
       return result
     } catch (error) {
       this.#hashes.takeBack()
@@ -241,12 +244,16 @@ export class PartitionRouter {
       this.#live.dispatch(requestId, slot, blocks, this.#nowMs())
   }
 
-  /** The request went out: a rank without events is believed to hold its blocks from now on. False when it is not booked. */
-  noteDispatched(requestId: string, blocks: PromptBlocks): boolean {
+  /**
+   * The request went out: a rank without events is believed to hold its blocks from now on, and every rank its content chunks. False when it
+   * is not booked. Error: `ROUTER_BAD_REQUEST`.
+   */
+  noteDispatched(requestId: string, blocks: PromptBlocks, chunks?: PromptBlocks): boolean {
     const slot = this.ledger.slotOf(requestId)
     if (slot < 0) return false
     checkBlocks(blocks)
-    this.#live.dispatch(requestId, slot, blocks, this.#nowMs())
+    if (chunks !== undefined) checkBlocks(chunks)
+    this.#dispatch(requestId, slot, blocks, chunks, this.#nowMs())
     return true
   }
 
@@ -359,16 +366,39 @@ export class PartitionRouter {
     overlaps.begin()
     this.prefix.lookup(hashes.blocks.local, hashes.blocks.count, this.#nowMs(), overlaps)
     overlaps.finish()
+    let hasMatches = overlaps.count > 0
+    if (request.isUnhashed === true) overlaps.hideAll()
+    else if (request.chunks !== undefined) hasMatches = this.#matchChunks(request.chunks) || hasMatches
     this.ledger.project(hashes.tracked, hashes.trackedCount)
     const prepared = this.#request
     prepared.mode = mode
     prepared.promptTokens = hashes.promptTokens
     prepared.blockSize = this.blockSize
     prepared.prefixHashes = hashes.prefixHashes
-    prepared.hasTierMatches = overlaps.count > 0
+    prepared.hasTierMatches = hasMatches
     prepared.tracksPrefillTokens = request.tracksPrefillTokens ?? this.#config.tracksPrefillTokens
     takeCallerFields(prepared, request)
     return prepared
+  }
+
+  /** Whether any rank has some. */
+  #matchChunks({ hashes, overlapBlocks }: ContentChunks): boolean {
+    const matches = this.#chunkMatches
+    matches.begin(this.partition.table)
+    this.prefix.chunks.lookup(hashes.local, hashes.count, this.#nowMs(), matches)
+    this.#overlaps.addChunks(matches, overlapBlocks)
+    return matches.count > 0
+  }
+
+  #dispatch(
+    requestId: string,
+    slot: number,
+    blocks: PromptBlocks,
+    chunks: PromptBlocks | undefined,
+    nowMs: number,
+  ): void {
+    this.#live.dispatch(requestId, slot, blocks, nowMs)
+    if (chunks !== undefined) this.prefix.chunks.insert(slot, chunks, nowMs)
   }
 
   /** Slot of a rank whose engine tells what it holds. */

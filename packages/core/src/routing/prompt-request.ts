@@ -29,8 +29,27 @@ interface BookKeeping {
   readonly assumesKvReuse?: boolean | undefined
 }
 
+/** A prompt by its content, where not all of its tokens are known (host.md 9.1). Borrowed for the call. */
+export interface ContentChunks {
+  /** Hashes of all its chunks; the books know the prompt by them, in place of its blocks. */
+  readonly hashes: PromptBlocks
+  /** Whole blocks that so many matched chunks stand for; more chunks never stand for fewer. */
+  readonly overlapBlocks: (matchedChunks: number) => number
+}
+
+/** What is known of a prompt beside its blocks. */
+interface PromptContent {
+  /** Every rank is asked for them, and has the larger of blocks and chunks. */
+  readonly chunks?: ContentChunks | undefined
+  /** Nothing of the prompt is hashed: what ranks hold of it is unknown, and not nothing. Default false. */
+  readonly isUnhashed?: boolean | undefined
+}
+
 /** One request to route: its prompt, and whom it may go to. */
-export type PromptRequest = (TokenPrompt | HashedPrompt) & Omit<SelectionRequest, Computed> & BookKeeping
+export type PromptRequest = (TokenPrompt | HashedPrompt) &
+  Omit<SelectionRequest, Computed> &
+  BookKeeping &
+  PromptContent
 
 /** A request that is booked with its selection. */
 export type ReservedRequest = PromptRequest & {

@@ -36,6 +36,8 @@ export class RequestHashes {
   /** Blocks as the index knows them. */
   blocks: PromptBlocks
   promptTokens = 0
+  /** Content chunks; `undefined` = the prompt is known by its blocks. */
+  chunks: PromptBlocks | undefined
   /** Tracking hashes; `undefined` = the books track no blocks. */
   tracked: HashWords | undefined
   readonly #hasher: BlockHasher
@@ -71,7 +73,7 @@ export class RequestHashes {
 
   /** Of how many blocks the books know a hash. */
   get trackedCount(): number {
-    return this.tracked === undefined ? 0 : this.blocks.count
+    return this.tracked === undefined ? 0 : (this.chunks ?? this.blocks).count
   }
 
   /** The tracking hashes as a policy sees them; `undefined` = none are tracked. */
@@ -85,6 +87,8 @@ export class RequestHashes {
    */
   take(request: PromptRequest, isQuery: boolean): void {
     this.#random.mark()
+    if (request.chunks !== undefined) checkBlocks(request.chunks.hashes)
+    this.chunks = request.chunks?.hashes
     if (request.tokens === undefined) {
       checkBlocks(request.blocks)
       checkCount('promptTokens', request.promptTokens)
@@ -100,9 +104,9 @@ export class RequestHashes {
       this.blocks = this.#own
       this.promptTokens = request.tokens.length
     }
-    const { count } = this.blocks
-    this.tracked = this.trackedWords(this.blocks, request.assumesKvReuse)
-    if (this.tracked !== undefined) this.#split.set(this.tracked, count)
+    const known = this.chunks ?? this.blocks
+    this.tracked = this.trackedWords(known, request.assumesKvReuse)
+    if (this.tracked !== undefined) this.#split.set(this.tracked, known.count)
     if (isQuery) this.takeBack()
   }
 
