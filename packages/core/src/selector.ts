@@ -207,9 +207,18 @@ export class Selector {
   #runAsAsked(request: SelectionRequest, recorder: Recorder | undefined): SelectionResult {
     const { parameterOverrides } = request
     if (parameterOverrides === undefined) return this.#run(request, recorder)
+    return this.#runWithOverrides(request, recorder, parameterOverrides)
+  }
+
+  // Apart, for a function with closures allocates what they capture even where it makes none.
+  #runWithOverrides(
+    request: SelectionRequest,
+    recorder: Recorder | undefined,
+    overrides: NonNullable<SelectionRequest['parameterOverrides']>,
+  ): SelectionResult {
     return this.instance.withOverrides(
       this.#live,
-      parameterOverrides,
+      overrides,
       () => this.#run(request, recorder),
       (why) => this.#warnings.once('overrides_refused', `the overrides of a request are ignored: ${why}`),
     )
