@@ -165,6 +165,9 @@ describe('a worker that takes no new requests', () => {
     expect(fleet.workers.drain(1n).lifecycle).toBe('draining')
     expect(select('ab').workerId).toBe(2n)
     expect(codeOf(() => select('ab', { allowedWorkerIds: [1n] }))).toBe('ROUTER_NO_ENDPOINTS')
+    add(3)
+    expect(select('ab', { allowedWorkerIds: [1n, 3n] }).workerId).toBe(3n)
+    fleet.workers.remove(3n)
     const explicit = { requestId: 'x', workerId: 1n, dpRank: 0, prompt: promptOf('a') }
     expect(codeOf(() => fleet.reserveOn(everybody, explicit))).toBe('ROUTER_NOT_FOUND')
     fleet.tick()
