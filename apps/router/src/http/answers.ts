@@ -49,6 +49,7 @@ export const answerStatuses: Readonly<
   not_found: [404, 404],
   method_not_allowed: [405, 405],
   replica_sync_off: [409, 409],
+  buffer_full: [503, 503],
   ROUTER_NOT_READY: [503, 503],
   ROUTER_NO_ENDPOINTS: [503, 503],
   ROUTER_ALL_ELIGIBLE_WORKERS_FILTERED: [503, 503],

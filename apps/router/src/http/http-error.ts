@@ -13,6 +13,7 @@ export const httpErrorCodes = [
   'not_found',
   'method_not_allowed',
   'replica_sync_off',
+  'buffer_full',
 ] as const
 
 export type HttpErrorCode = (typeof httpErrorCodes)[number]

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import { type IncomingMessage, type RequestListener, type ServerResponse, createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
@@ -27,6 +27,11 @@ export interface HttpServerOptions {
   readonly stallMs?: number | undefined
   /** Idle connections are kept so long. Default 75 s. */
   readonly keepAliveMs?: number | undefined
+  /**
+   * Gets every request first, with all that comes with it: access, its body, its answer. False = it is none of its own, and goes to the
+   * routes.
+   */
+  readonly front?: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined
 }
 
 const headerLimitBytes = 32 * 1024
@@ -40,23 +45,31 @@ const noRetryAfter: OverloadAnswers = { statusCode: 529, retryAfterSecs: 0 }
  * bodies, and how refusals look. Bodies arrive as bytes. Error: `ROUTER_CONFIG_INVALID`, see `Access`.
  */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { host, door, overload = noRetryAfter, stallMs = defaultStallMs } = options
+  const { host, door, overload = noRetryAfter, stallMs = defaultStallMs, front } = options
   const access = new Access(host, options.access)
   const send = (reply: FastifyReply, error: unknown): FastifyReply => {
     const { status, retryAfterSecs, ...answer } = answerOf(httpErrorOf(error), door, overload)
     if (retryAfterSecs > 0) void reply.header('retry-after', String(retryAfterSecs))
     return sendJson(reply, status, errorBody(door, answer))
   }
+  const keepAliveTimeout = options.keepAliveMs ?? 75_000
+  const http = {
+    maxHeaderSize: headerLimitBytes,
+    headersTimeout: stallMs,
+    connectionsCheckingInterval: Math.min(1000, stallMs / 2),
+  }
   const server = fastify({
     bodyLimit: options.bodyLimitBytes ?? defaultBodyLimit,
-    keepAliveTimeout: options.keepAliveMs ?? 75_000,
+    keepAliveTimeout,
     return503OnClosing: false,
     routerOptions: { maxParamLength: headerLimitBytes },
-    http: {
-      maxHeaderSize: headerLimitBytes,
-      headersTimeout: stallMs,
-      connectionsCheckingInterval: Math.min(1000, stallMs / 2),
-    },
+    http,
+    ...(front && {
+      serverFactory: (route: RequestListener) =>
+        createServer({ ...http, keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
+          if (!front(request, response)) route(request, response)
+        }),
+    }),
     clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), door),
     frameworkErrors: (_error, _request, reply) =>
       void send(reply, new HttpError('bad_request', 'the path is no valid URL')),

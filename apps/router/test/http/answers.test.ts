@@ -32,6 +32,7 @@ const expected: Readonly<Record<string, readonly [number, number | 'over']>> = {
   not_found: [404, 404],
   method_not_allowed: [405, 405],
   replica_sync_off: [409, 409],
+  buffer_full: [503, 503],
   unauthorized: [401, 401],
   forbidden_host: [403, 403],
   duplicate_request: [409, 500],

@@ -1,0 +1,266 @@
+import type { ServerResponse } from 'node:http'
+import type { PromptEndpoint } from '@router/prompt'
+import type { Dispatcher } from 'undici'
+import { headerOf, responseHeaders } from './forwarded-headers.js'
+import { StreamWatch, responseIdIn } from './stream-watch.js'
+import { isConnectError, wasReused } from './upstreams.js'
+import { type TokenUsage, usageIn } from './usage.js'
+import type { WatchedAttempt } from './worker-watch.js'
+
+/** Answers that are not streams are kept back up to this size: until they are whole another worker may be tried. */
+const longestHeldAnswer = 1024 * 1024
+/** A refusal that is longer costs its connection. */
+const longestRefusal = 64 * 1024
+const retriedStatuses = new Set([429, 500, 502, 503, 504])
+
+/** Why an attempt came to nothing. */
+export type AttemptFailure = 'refused' | 'timeout' | 'cut' | 'status'
+
+/** How an attempt ended. */
+export type AttemptOutcome =
+  /** The answer was relayed as the engine gave it, an error within its stream included. */
+  | { readonly kind: 'relayed' }
+  /** Nothing was relayed: another worker may be tried. */
+  | {
+      readonly kind: 'failed'
+      readonly failure: AttemptFailure
+      /** Of the engine; absent = no answer. */
+      readonly status?: number
+      readonly retryAfter?: string | undefined
+      /** The connection had been idle, and the engine closed it: it says nothing of the worker. */
+      readonly wasStale: boolean
+    }
+  /** The answer broke off after some of it was relayed. */
+  | { readonly kind: 'broken'; readonly failure: AttemptFailure }
+  | { readonly kind: 'cancelled' }
+
+/** What an attempt needs of the request it is for. */
+export interface AttemptOwner {
+  readonly endpoint: PromptEndpoint | undefined
+  /** The router asked for a usage that the client did not. */
+  readonly stripsUsage: boolean
+  readonly response: ServerResponse
+  /** Headers for the client beside those of the engine, names and values by turns. */
+  readonly addedHeaders: readonly string[]
+  /** The request is on its way. */
+  sent(): void
+  /** So many content chunks came. */
+  progressed(contentChunks: number): void
+  ended(outcome: AttemptOutcome): void
+}
+
+/** Limits of one attempt, on the clock of the proxy. */
+export interface AttemptTimes {
+  readonly nowMs: () => number
+  readonly firstByteMs: number
+  readonly idleMs: number
+  /** When the whole request has to be over. */
+  readonly deadlineMs: number
+}
+
+/**
+ * One request to one worker, and its answer on the way to the client: chunk by chunk, headers and first chunk in one write, and no faster
+ * than the client reads. Told of by `ended` exactly once.
+ */
+export class Attempt implements Dispatcher.DispatchHandler {
+  /** Reported by the engine. */
+  usage: TokenUsage | undefined
+  responseId: string | undefined
+  contentChunks = 0
+  /** Of the answer; 0 = none came. */
+  status = 0
+  readonly startedMs: number
+  /** When the first byte of the body came; NaN = not yet. */
+  firstByteMs = Number.NaN
+  readonly #owner: AttemptOwner
+  readonly #watched: WatchedAttempt | undefined
+  readonly #times: AttemptTimes
+  #abort: ((reason?: Error) => void) | undefined
+  #resume: (() => void) | undefined
+  #rawHeaders: readonly Buffer[] = []
+  #statusText = ''
+  #stream: StreamWatch | undefined
+  #held: Buffer[] | undefined
+  #heldBytes = 0
+  #hasRelayed = false
+  #isPaused = false
+  #isOver = false
+  #lastByteMs = 0
+
+  constructor(owner: AttemptOwner, watched: WatchedAttempt | undefined, times: AttemptTimes) {
+    this.#owner = owner
+    this.#watched = watched
+    this.#times = times
+    this.startedMs = times.nowMs()
+  }
+
+  /** The answer is a stream of events. */
+  get isStream(): boolean {
+    return this.#stream !== undefined
+  }
+
+  /** Gives up: the client has gone, or the router ends. */
+  cancel(): void {
+    if (this.#isOver) return
+    this.#end({ kind: 'cancelled' })
+    this.#abort?.(new Error('cancelled'))
+  }
+
+  /** Ends what is too late. */
+  check(nowMs: number): void {
+    const { firstByteMs, idleMs, deadlineMs } = this.#times
+    const isLate = Number.isNaN(this.firstByteMs)
+      ? nowMs - this.startedMs > firstByteMs
+      : !this.#isPaused && nowMs - this.#lastByteMs > idleMs
+    if (this.#isOver || !(isLate || nowMs > deadlineMs)) return
+    this.#fail('timeout', false)
+    this.#abort?.(new Error('timed out'))
+  }
+
+  onConnect(abort: (reason?: Error) => void): void {
+    this.#abort = abort
+    if (this.#isOver) abort(new Error('over'))
+    else this.#owner.sent()
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void, statusText: string): boolean {
+    if (status < 200) return true
+    this.status = status
+    this.#rawHeaders = rawHeaders
+    this.#resume = resume
+    this.#statusText = statusText
+    this.#watched?.head(status)
+    if (retriedStatuses.has(status)) {
+      this.#fail('status', false)
+      return true
+    }
+    const { endpoint, stripsUsage } = this.#owner
+    const type = headerOf(rawHeaders, 'content-type') ?? ''
+    if (type.startsWith('text/event-stream'))
+      this.#stream = new StreamWatch(endpoint ?? 'responses', stripsUsage)
+    else this.#held = []
+    return true
+  }
+
+  onData(chunk: Buffer): boolean {
+    if (this.#isOver) return this.#drain(chunk)
+    const nowMs = this.#times.nowMs()
+    this.#lastByteMs = nowMs
+    if (Number.isNaN(this.firstByteMs)) this.firstByteMs = nowMs
+    this.#watched?.byte()
+    if (this.#stream !== undefined) return this.#relayEvents(this.#stream, chunk)
+    if (this.#held === undefined) return this.#write(chunk)
+    this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+    if (this.#heldBytes <= longestHeldAnswer) return true
+    const held = Buffer.concat(this.#held)
+    this.#held = undefined
+    return this.#write(held)
+  }
+
+  onComplete(): void {
+    if (this.#isOver) return
+    const { response } = this.#owner
+    if (this.#stream === undefined) {
+      const held = this.#held ?? []
+      const whole = held.length === 1 ? held[0]! : Buffer.concat(held)
+      this.usage = usageIn(whole)
+      if (this.#owner.endpoint === 'responses') this.responseId = responseIdIn(whole)
+      if (!this.#hasRelayed) this.#writeHead(true)
+      if (whole.length > 0) response.end(whole)
+      else response.end()
+    } else {
+      this.#takeFacts(this.#stream)
+      const rest = this.#stream.rest()
+      if (!this.#hasRelayed) this.#writeHead(false)
+      if (rest === undefined) response.end()
+      else response.end(rest)
+    }
+    this.#hasRelayed = true
+    this.#end({ kind: 'relayed' })
+  }
+
+  onError(error: Error): void {
+    if (this.#isOver) return
+    const isRefused = this.status === 0 && isConnectError(error)
+    this.#fail(isRefused ? 'refused' : 'cut', !isRefused && this.status === 0 && wasReused(error))
+  }
+
+  /** The rest of a refusal, so that its connection can be used again; not when it is long. */
+  #drain(chunk: Buffer): boolean {
+    this.#heldBytes += chunk.length
+    if (this.#heldBytes > longestRefusal) this.#abort?.(new Error('a long refusal'))
+    return true
+  }
+
+  #relayEvents(stream: StreamWatch, chunk: Buffer): boolean {
+    const passing = stream.push(chunk)
+    if (stream.contentChunks > this.contentChunks) {
+      this.contentChunks = stream.contentChunks
+      this.#owner.progressed(this.contentChunks)
+    }
+    if (!stream.hasError) return passing.length === 0 || this.#write(passing)
+    // One error, and the end: whatever the engine says after it does not pass.
+    this.#takeFacts(stream)
+    if (!this.#hasRelayed) this.#writeHead(false)
+    this.#hasRelayed = true
+    endAndClose(this.#owner.response, passing)
+    this.#end({ kind: 'relayed' })
+    this.#abort?.(new Error('the stream ended with an error'))
+    return true
+  }
+
+  #takeFacts(stream: StreamWatch): void {
+    this.usage = stream.usage
+    this.responseId = stream.responseId
+    this.contentChunks = stream.contentChunks
+  }
+
+  #write(bytes: Buffer): boolean {
+    const { response } = this.#owner
+    // Without a flush: the headers leave with the first bytes.
+    if (!this.#hasRelayed) this.#writeHead(this.#stream === undefined)
+    this.#hasRelayed = true
+    if (response.write(bytes)) return true
+    this.#isPaused = true
+    response.once('drain', () => {
+      this.#isPaused = false
+      this.#lastByteMs = this.#times.nowMs()
+      this.#resume?.()
+    })
+    return false
+  }
+
+  #writeHead(keepsLength: boolean): void {
+    const { response, addedHeaders } = this.#owner
+    const headers = responseHeaders(this.#rawHeaders, keepsLength)
+    for (const text of addedHeaders) headers.push(text)
+    if (this.#statusText === '') response.writeHead(this.status, headers)
+    else response.writeHead(this.status, this.#statusText, headers)
+  }
+
+  #fail(failure: AttemptFailure, wasStale: boolean): void {
+    if (this.#stream !== undefined) this.#takeFacts(this.#stream)
+    if (this.#hasRelayed) this.#end({ kind: 'broken', failure }, failure, wasStale)
+    else {
+      const retryAfter = headerOf(this.#rawHeaders, 'retry-after')
+      const answer = failure === 'status' ? { status: this.status, retryAfter } : {}
+      this.#end({ kind: 'failed', failure, ...answer, wasStale }, failure, wasStale)
+    }
+  }
+
+  #end(outcome: AttemptOutcome, failure?: AttemptFailure, wasStale = false): void {
+    this.#isOver = true
+    this.#held = undefined
+    if (outcome.kind === 'cancelled' || wasStale) this.#watched?.end('abandoned')
+    else if (failure === undefined || failure === 'status') this.#watched?.end('answered')
+    else this.#watched?.end(failure === 'refused' ? 'refused' : 'failed')
+    this.#owner.ended(outcome)
+  }
+}
+
+/** Ends an answer and closes its connection: that it is over must not look as if all was well. */
+export function endAndClose(response: ServerResponse, last: Uint8Array | string): void {
+  const { socket } = response
+  response.end(last, () => socket?.destroySoon())
+}

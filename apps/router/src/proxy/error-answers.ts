@@ -1,0 +1,57 @@
+import type { ServerResponse } from 'node:http'
+import { PromptError } from '@router/prompt'
+import { type Answer, type OverloadAnswers, answerOf } from '../http/answers.js'
+import { HttpError } from '../http/http-error.js'
+import { writeJson } from '../http/json-writer.js'
+import type { ProxyEndpoint } from './endpoints.js'
+
+/** What a client is answered for an error, in the words of the proxy. */
+export function proxyAnswerOf(error: unknown, overload: OverloadAnswers): Answer {
+  return answerOf(PromptError.isInstance(error) ? httpErrorOf(error) : error, 'proxy', overload)
+}
+
+/** Sends a refusal in the shape of the OpenAI API, and closes the connection where a body may still be on its way. */
+export function sendRefusal(
+  response: ServerResponse,
+  { status, code, message, details }: Omit<Answer, 'retryAfterSecs'>,
+  headers: readonly string[],
+): void {
+  if (response.headersSent || response.destroyed) return
+  const body = Buffer.from(
+    writeJson({ error: { message, type: typeOf(status), code, param: null, details: details as never } }),
+  )
+  if (!response.req.complete) response.shouldKeepAlive = false
+  response.writeHead(status, [
+    'content-type',
+    'application/json',
+    'content-length',
+    String(body.length),
+    ...headers,
+  ])
+  response.end(body)
+}
+
+/** The one event with which a stream ends that broke off. */
+export function brokenStreamEvent(
+  endpoint: ProxyEndpoint | undefined,
+  code: string,
+  message: string,
+): string {
+  const error = { message, type: 'server_error', code, param: null }
+  if (endpoint?.prompt === 'messages')
+    return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: 'api_error', message } })}\n\n`
+  return `data: ${JSON.stringify({ error })}\n\n`
+}
+
+/** Classes as clients know them. */
+function typeOf(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 403) return 'permission_error'
+  if (status === 429) return 'rate_limit_error'
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}
+
+function httpErrorOf(error: PromptError): HttpError {
+  if (error.code === 'PROMPT_BODY_TOO_LARGE') return new HttpError('body_too_large', error.message)
+  return new HttpError(error.code === 'PROMPT_BODY_INVALID' ? 'invalid_json' : 'invalid_body', error.message)
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Access } from '../http/access.js'
+import { HttpError } from '../http/http-error.js'
+import { writeJson } from '../http/json-writer.js'
+import { type ProxyTarget, targetOf } from './endpoints.js'
+import { proxyAnswerOf, sendRefusal } from './error-answers.js'
+import { ProxiedRequest } from './proxied-request.js'
+import type { ProxyOptions } from './proxy-settings.js'
+import { ProxyState } from './proxy-state.js'
+import { relayStored } from './stored-responses.js'
+
+const longestRequestId = 128
+const slowestSweepMs = 1000
+
+/**
+ * The OpenAI API in front of a fleet (host.md 14.2). It takes requests straight from the server, before any framework: `take` says whether a
+ * request was one of its own.
+ */
+export class OpenAiProxy {
+  readonly #state: ProxyState
+  readonly #access: Access
+  readonly #sweep: NodeJS.Timeout
+
+  constructor(options: ProxyOptions) {
+    this.#state = new ProxyState(options)
+    this.#access = options.access
+    const { firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs } = this.#state.settings
+    const shortestMs = Math.min(firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs)
+    const everyMs = Math.max(10, Math.min(slowestSweepMs, shortestMs / 4))
+    this.#sweep = setInterval(() => this.#check(), everyMs).unref()
+  }
+
+  /** Requests in flight. */
+  get inFlight(): number {
+    return this.#state.live.size
+  }
+
+  /** Sizes of what is kept, for gauges: bytes of bodies, workers with connections, ids of responses. */
+  get sizes(): { readonly bodyBytes: number; readonly upstreams: number; readonly responses: number } {
+    const { bodies, upstreams, owners } = this.#state
+    return { bodyBytes: bodies.held, upstreams: upstreams.size, responses: owners.size }
+  }
+
+  /** Takes a request that is for one of its paths; false = it is not, and nothing was done. */
+  take(request: IncomingMessage, response: ServerResponse): boolean {
+    const url = request.url!
+    const mark = url.indexOf('?')
+    const found = targetOf(mark < 0 ? url : url.slice(0, mark))
+    if (found === undefined) return false
+    const id = requestIdOf(request)
+    try {
+      this.#access.check('client', request.headers)
+      if (request.method !== found.method) throw wrongMethod(request.method!, found.method)
+      this.#serve(found.target, request, response, id)
+    } catch (error) {
+      const { retryAfterSecs, ...answer } = proxyAnswerOf(error, this.#state.settings.overload)
+      const headers = ['x-router-request-id', id]
+      if (answer.status === 405) headers.push('allow', found.method)
+      if (retryAfterSecs > 0) headers.push('retry-after', String(retryAfterSecs))
+      sendRefusal(response, answer, headers)
+      request.resume()
+    }
+    return true
+  }
+
+  /** Cuts whatever is in flight: clients and engines. */
+  abortAll(): void {
+    for (const request of this.#state.live) request.abort()
+  }
+
+  /** Cuts everything and closes the connections to engines. */
+  async close(): Promise<void> {
+    clearInterval(this.#sweep)
+    this.abortAll()
+    await this.#state.upstreams.close()
+  }
+
+  #serve(target: ProxyTarget, request: IncomingMessage, response: ServerResponse, id: string): void {
+    switch (target.kind) {
+      case 'routed':
+        checkContentType(request)
+        new ProxiedRequest(this.#state, target.endpoint, request, response, id).start()
+        return
+      case 'models': {
+        const body = Buffer.from(writeJson(this.#state.models.list()))
+        const headers = ['content-type', 'application/json', 'content-length', String(body.length)]
+        response.writeHead(200, [...headers, 'x-router-request-id', id])
+        response.end(body)
+        return
+      }
+      case 'response':
+        relayStored(this.#state, target, request, response, id)
+    }
+  }
+
+  #check(): void {
+    const nowMs = this.#state.nowMs()
+    for (const request of this.#state.live) request.check(nowMs)
+  }
+}
+
+/** The client's own, where it can be told from others at a glance. */
+function requestIdOf({ headers }: IncomingMessage): string {
+  const given = headers['x-request-id']
+  return typeof given === 'string' && given !== '' && given.length <= longestRequestId ? given : randomUUID()
+}
+
+function wrongMethod(method: string, accepted: string): HttpError {
+  return new HttpError('method_not_allowed', `${method} is not possible here; accepted: ${accepted}`)
+}
+
+function checkContentType({ headers }: IncomingMessage): void {
+  const given = headers['content-type'] ?? ''
+  if (given === 'application/json') return
+  const type = given.split(';')[0]!.trim().toLowerCase()
+  if (/^application\/(?:json|[^/\s]+\+json)$/.test(type)) return
+  const message = `content type '${type.slice(0, 60)}' is not accepted here; accepted: application/json`
+  throw new HttpError('unsupported_media_type', message)
+}

@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import type { PromptReader } from '@router/prompt'
+import type { Fleet } from '../fleet/fleet.js'
+import { BodyBuffers } from './body-buffers.js'
+import { type ProxyOptions, type RequestSettings, requestSettings } from './proxy-settings.js'
+import type { RequestFacts } from './request-facts.js'
+import { ResponseOwners } from './response-owners.js'
+import { RetryBudget } from './retry-budget.js'
+import { ServedModels } from './served-models.js'
+import { Upstreams } from './upstreams.js'
+import type { WorkerWatch } from './worker-watch.js'
+
+/** A request that is not over. */
+export interface LiveRequest {
+  /** Ends what is too late. */
+  check(nowMs: number): void
+  /** Ends it from the router's side. */
+  abort(): void
+}
+
+/** What all requests of a proxy share. */
+export class ProxyState {
+  readonly fleet: Fleet
+  readonly reader: PromptReader
+  readonly settings: RequestSettings
+  readonly models: ServedModels
+  readonly upstreams: Upstreams
+  readonly bodies: BodyBuffers
+  readonly owners = new ResponseOwners()
+  readonly budget = new RetryBudget()
+  /** Requests that are not over. */
+  readonly live = new Set<LiveRequest>()
+  readonly watch: WorkerWatch | undefined
+  readonly onFinished: ((facts: RequestFacts) => void) | undefined
+  readonly nowMs: () => number
+  // Nobody else has ids that begin so.
+  readonly #idPrefix = `proxy-${randomUUID()}-`
+  #ids = 0
+
+  constructor(options: ProxyOptions) {
+    const { fleet, reader, settings = {}, watch, onFinished, nowMs = () => performance.now() } = options
+    this.fleet = fleet
+    this.reader = reader
+    this.settings = requestSettings(settings)
+    this.models = new ServedModels(fleet.workers, settings.modelAliases ?? new Map(), nowMs)
+    this.upstreams = new Upstreams(settings.upstreams)
+    this.bodies = new BodyBuffers(settings.bodies)
+    this.watch = watch
+    this.onFinished = onFinished
+    this.nowMs = nowMs
+  }
+
+  /** An id that no other request of this process has or gets. */
+  nextInnerId(): string {
+    return this.#idPrefix + ++this.#ids
+  }
+}

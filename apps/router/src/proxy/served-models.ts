@@ -1,0 +1,133 @@
+import type { EngineModel } from '../fleet/engine-facts.js'
+import type { FleetWorkers } from '../fleet/fleet-workers.js'
+import { HttpError } from '../http/http-error.js'
+import type { JsonValue } from '../http/json-writer.js'
+
+/** What a name in a request stands for. */
+export interface ServedModel {
+  /** Model of the partition. */
+  readonly partition: string
+  /** Adapter that the name is of; absent = the model itself. */
+  readonly loraName: string | undefined
+  /** What engines call it. */
+  readonly engineName: string
+  /** Workers that serve this name, where not all of the partition do. */
+  readonly workerIds: readonly bigint[] | undefined
+}
+
+interface Entry {
+  readonly model: EngineModel
+  readonly partition: string
+  readonly workerIds: bigint[]
+}
+
+/** What is known of the fleet's models is as old as this at most, milliseconds. */
+const freshMs = 1000
+/** An unknown name makes it look again, but not more often. */
+const lookAgainMs = 50
+/** Names of all engines together; further ones are unknown. */
+const maximumNames = 65_536
+
+/** The names that requests may ask for: the union over the workers that take requests (host.md 14.2). */
+export class ServedModels {
+  readonly #workers: FleetWorkers
+  readonly #aliases: ReadonlyMap<string, string>
+  readonly #nowMs: () => number
+  #entries = new Map<string, Entry>()
+  #isListedWhole = new Set<string>()
+  #readMs = -Infinity
+
+  /** @param aliases names by which models may be asked for, with the names that engines know */
+  constructor(workers: FleetWorkers, aliases: ReadonlyMap<string, string>, nowMs: () => number) {
+    this.#workers = workers
+    this.#aliases = aliases
+    this.#nowMs = nowMs
+  }
+
+  /** Errors: `not_found` for an unknown name, `bad_request` for none where there is not exactly one model. */
+  resolve(name: string | undefined): ServedModel {
+    this.#refresh(freshMs)
+    if (name === undefined) return this.#only()
+    const engineName = this.#aliases.get(name) ?? name
+    let entry = this.#entries.get(engineName)
+    if (entry === undefined) {
+      this.#refresh(lookAgainMs)
+      entry = this.#entries.get(engineName)
+    }
+    if (entry === undefined)
+      throw new HttpError('not_found', `the model '${name.slice(0, 200)}' does not exist`)
+    return this.#served(entry)
+  }
+
+  /** As `GET /v1/models` lists them. */
+  list(): JsonValue {
+    this.#refresh(lookAgainMs)
+    const data = [...this.#entries.values()].map(({ model }) => listed(model, model.id))
+    for (const [alias, name] of this.#aliases) {
+      const entry = this.#entries.get(name)
+      if (entry !== undefined && !this.#entries.has(alias))
+        data.push(listed({ ...entry.model, root: entry.model.root ?? name }, alias))
+    }
+    return { object: 'list', data }
+  }
+
+  #only(): ServedModel {
+    const models = [...this.#entries.values()].filter(({ model }) => model.parent === undefined)
+    const partitions = new Set(models.map(({ partition }) => partition))
+    if (partitions.size === 1) return this.#served(models[0]!)
+    const names = models.slice(0, 10).map(({ model }) => model.id)
+    const message = `field 'model' is missing; accepted: ${names.join(', ') || 'none, there are no models'}`
+    throw new HttpError('bad_request', message)
+  }
+
+  #served({ model, partition, workerIds }: Entry): ServedModel {
+    return {
+      partition,
+      loraName: model.parent === undefined ? undefined : model.id,
+      engineName: model.id,
+      workerIds: this.#isListedWhole.has(model.id) ? undefined : workerIds,
+    }
+  }
+
+  #refresh(olderThanMs: number): void {
+    const nowMs = this.#nowMs()
+    if (nowMs - this.#readMs < olderThanMs) return
+    this.#readMs = nowMs
+    const entries = new Map<string, Entry>()
+    const workersOf = new Map<string, number>()
+    for (const { registration, facts, lifecycle } of this.#workers.list()) {
+      const { workerId, modelName: partition = 'default', role = 'aggregated' } = registration
+      if (lifecycle !== 'schedulable' || role !== 'aggregated') continue
+      workersOf.set(partition, (workersOf.get(partition) ?? 0) + 1)
+      const told = facts?.models ?? []
+      const models = told.some(({ id }) => id === partition) ? told : [{ id: partition }, ...told]
+      for (const model of models) {
+        const known = entries.get(model.id)
+        // A name is of one partition: of that which is called so, or of the first.
+        if (known === undefined || (known.partition !== partition && model.id === partition)) {
+          if (entries.size < maximumNames || known !== undefined)
+            entries.set(model.id, { model, partition, workerIds: [workerId] })
+        } else if (known.partition === partition && !known.workerIds.includes(workerId))
+          known.workerIds.push(workerId)
+      }
+    }
+    this.#entries = entries
+    this.#isListedWhole = new Set(
+      [...entries].flatMap(([name, { partition, workerIds }]) =>
+        workerIds.length === workersOf.get(partition) ? name : [],
+      ),
+    )
+  }
+}
+
+function listed({ root, parent, maxModelLen }: EngineModel, id: string): JsonValue {
+  return {
+    id,
+    object: 'model',
+    created: 0,
+    owned_by: 'router',
+    root: root ?? id,
+    parent: parent ?? null,
+    max_model_len: maxModelLen,
+  }
+}

@@ -1,0 +1,78 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { HttpError } from '../http/http-error.js'
+import { Attempt, type AttemptOutcome, type AttemptOwner, endAndClose } from './attempt.js'
+import type { ProxyTarget } from './endpoints.js'
+import { brokenStreamEvent, sendRefusal } from './error-answers.js'
+import { requestHeaders } from './forwarded-headers.js'
+import type { LiveRequest, ProxyState } from './proxy-state.js'
+
+/**
+ * Asks the worker that holds a response for it, or to cancel it; nothing is booked and nobody else is tried, since nobody else knows it.
+ * Errors: `not_found` for an id that is unknown, or whose worker is.
+ */
+export function relayStored(
+  state: ProxyState,
+  { id, isCancel }: Extract<ProxyTarget, { kind: 'response' }>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+): void {
+  const workerId = state.owners.get(id)
+  const endpoint =
+    workerId === undefined ? undefined : state.fleet.workers.get(workerId)?.registration.endpoint
+  if (endpoint === undefined || endpoint === '')
+    throw new HttpError('not_found', `no worker is known to hold the response '${id.slice(0, 100)}'`)
+  // A cancellation has no body that means anything.
+  request.resume()
+  const { settings, nowMs, upstreams, live } = state
+  const addedHeaders = ['x-router-request-id', requestId]
+  const owner: AttemptOwner = {
+    endpoint: undefined,
+    stripsUsage: false,
+    response,
+    addedHeaders,
+    sent: () => undefined,
+    progressed: () => undefined,
+    ended: (outcome) => {
+      live.delete(alive)
+      answer(response, attempt, outcome, addedHeaders)
+    },
+  }
+  const attempt = new Attempt(owner, state.watch?.begin(workerId!), {
+    nowMs,
+    firstByteMs: settings.firstByteTimeoutMs,
+    idleMs: settings.idleTimeoutMs,
+    deadlineMs: nowMs() + settings.requestTimeoutMs,
+  })
+  const alive: LiveRequest = {
+    check: (now) => attempt.check(now),
+    abort: () => {
+      response.destroy()
+      attempt.cancel()
+    },
+  }
+  live.add(alive)
+  response.once('close', () => attempt.cancel())
+  const headers = requestHeaders(request, { passesAuthorization: settings.passesAuthorization })
+  const method = isCancel ? 'POST' : 'GET'
+  upstreams.dispatch(endpoint, { method, path: request.url!, headers, body: undefined }, attempt, false)
+}
+
+function answer(
+  response: ServerResponse,
+  attempt: Attempt,
+  outcome: AttemptOutcome,
+  headers: readonly string[],
+): void {
+  if (outcome.kind !== 'failed' && outcome.kind !== 'broken') return
+  const isLate = outcome.failure === 'timeout'
+  const code = isLate ? 'upstream_timeout' : 'upstream_failed'
+  const message = isLate
+    ? 'the engine did not answer in time'
+    : 'the engine broke off, or could not be reached'
+  if (outcome.kind === 'failed') {
+    const status = outcome.status ?? (isLate ? 504 : 502)
+    sendRefusal(response, { status, code, message, details: undefined }, headers)
+  } else if (attempt.isStream) endAndClose(response, brokenStreamEvent(undefined, code, message))
+  else response.destroy()
+}

@@ -1,0 +1,185 @@
+import type { AddressInfo } from 'node:net'
+import { createPromptReader } from '@router/prompt'
+import { type MockEngine, type MockEngineOptions, startMockEngine } from 'router-mock-engine'
+import { afterEach } from 'vitest'
+import { shippedCatalog } from '../../../src/catalog.js'
+import type { FleetSettings } from '../../../src/fleet/fleet-settings.js'
+import { Fleet } from '../../../src/fleet/fleet.js'
+import type { WorkerRegistration } from '../../../src/fleet/worker-registration.js'
+import { Access, type AccessSettings } from '../../../src/http/access.js'
+import { createHttpServer } from '../../../src/http/http-server.js'
+import { OpenAiProxy } from '../../../src/proxy/openai-proxy.js'
+import type { ProxySettings } from '../../../src/proxy/proxy-settings.js'
+import type { RequestFacts } from '../../../src/proxy/request-facts.js'
+import type { WorkerWatch } from '../../../src/proxy/worker-watch.js'
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of cleanups.splice(0).toReversed()) await end()
+})
+
+/** Ends something after the test, before what was started earlier. */
+export function afterTest(end: () => unknown): void {
+  cleanups.push(end)
+}
+
+/** A simulated engine, ended after the test. */
+export async function engineOf(options: MockEngineOptions = {}): Promise<MockEngine> {
+  const engine = await startMockEngine({ speedup: 1000, recordRequests: 300, ...options })
+  afterTest(() => engine.close())
+  return engine
+}
+
+/** A router in front of workers, on a port of its own. */
+export interface ProxyHost {
+  readonly url: string
+  readonly port: number
+  readonly fleet: Fleet
+  readonly proxy: OpenAiProxy
+  /** What was told of requests, in the order of their ends. */
+  readonly finished: RequestFacts[]
+  /** Requests booked on any rank. */
+  booked(): number
+  /** Worker ids are 1, 2, ... in the order of the engines. */
+  add(engine: { readonly url: string }, more?: Partial<WorkerRegistration>): bigint
+}
+
+export interface HostOptions {
+  readonly proxy?: ProxySettings
+  readonly fleet?: FleetSettings
+  readonly access?: AccessSettings
+  readonly watch?: WorkerWatch
+  /** For all workers. */
+  readonly worker?: Partial<WorkerRegistration>
+}
+
+export async function proxyOf(
+  engines: readonly { readonly url: string }[],
+  options: HostOptions = {},
+): Promise<ProxyHost> {
+  let seed = 7n
+  const fleet = new Fleet({
+    policy: shippedCatalog().resolve({}),
+    clock: () => performance.now(),
+    random: () => ++seed,
+    settings: { usesKvEvents: false, ...options.fleet },
+  })
+  const reader = createPromptReader()
+  const finished: RequestFacts[] = []
+  const proxy = new OpenAiProxy({
+    fleet,
+    reader,
+    access: new Access('127.0.0.1', options.access),
+    settings: { tellsPlacement: true, trustsRoutingHeaders: true, ...options.proxy },
+    watch: options.watch,
+    onFinished: (facts) => finished.push(facts),
+  })
+  const server = createHttpServer({
+    host: '127.0.0.1',
+    door: 'proxy',
+    access: options.access,
+    front: (request, response) => proxy.take(request, response),
+  })
+  await server.listen({ host: '127.0.0.1', port: 0 })
+  afterTest(async () => {
+    await proxy.close()
+    server.server.closeAllConnections()
+    await server.close()
+    fleet.dispose()
+    await reader.close()
+  })
+  const { port } = server.server.address() as AddressInfo
+  let workers = 0n
+  const host: ProxyHost = {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    fleet,
+    proxy,
+    finished,
+    booked: () => fleet.partitions.reduce((sum, { router }) => sum + router.ledger.live, 0),
+    add: ({ url }, more = {}) => {
+      const workerId = ++workers
+      const given = {
+        workerId,
+        endpoint: url,
+        modelName: 'mock-model',
+        blockSize: 16,
+        ...options.worker,
+        ...more,
+      }
+      fleet.workers.upsert(given, 'trusted')
+      return workerId
+    },
+  }
+  for (const engine of engines) host.add(engine)
+  return host
+}
+
+/** Fields of JSON that a test looks into. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type Json = any
+
+/** An answer, read whole. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: Json
+}
+
+export interface AskOptions {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly signal?: AbortSignal
+}
+
+/** Asks a router; a body that is no text is sent as JSON. */
+export async function ask(
+  { url }: { readonly url: string },
+  path: string,
+  body?: unknown,
+  { method = body === undefined ? 'GET' : 'POST', headers = {}, signal }: AskOptions = {},
+): Promise<Answer> {
+  const isRaw = body === undefined || typeof body === 'string' || body instanceof Uint8Array
+  const response = await fetch(url + path, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: isRaw ? (body as string) : JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  })
+  const text = await response.text()
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    json = undefined
+  }
+  return { status: response.status, headers: response.headers, text, json }
+}
+
+export const chatPath = '/v1/chat/completions'
+
+/** A chat with one question. */
+export function chat(content: unknown, more: object = {}): object {
+  return { model: 'mock-model', messages: [{ role: 'user', content }], ...more }
+}
+
+/** Data of the events of a stream, as JSON where they are. */
+export function eventsOf(text: string): Json[] {
+  return text
+    .split('\n\n')
+    .filter((event) => event !== '')
+    .map((event) => {
+      const data = /^data: (.*)$/mu.exec(event)?.[1] ?? ''
+      return data.startsWith('{') ? JSON.parse(data) : data
+    })
+}
+
+/** Waits until something holds; the message names what never did. */
+export async function until(what: string, holds: () => boolean): Promise<void> {
+  for (const endMs = Date.now() + 30_000; Date.now() < endMs;) {
+    if (holds()) return
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  throw new Error(`never: ${what}`)
+}
