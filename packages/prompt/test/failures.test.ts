@@ -72,8 +72,12 @@ describe('a tokenizer that cannot be used', () => {
 describe('a chat template', () => {
   it.each([
     ['that refuses', "{{ raise_exception('roles must alternate') }}", 'roles must alternate'],
-    ['that is none', '{% for %}', ''],
-    ['that writes without end', '{% for i in range(99999) %}{{ messages[0].content * 999 }}{% endfor %}', ''],
+    ['that is none', '{% for %}', 'cannot be parsed'],
+    [
+      'that writes without end',
+      '{% for i in range(99999) %}{% for j in range(99999) %}{{ messages[0].content }}{% endfor %}{% endfor %}',
+      'more than 67108864 characters',
+    ],
   ])('%s: routed on content chunks, with its words', async (_name, template, words) => {
     const reader = testReader()
     const folder = byteFolder(template)

@@ -44,7 +44,7 @@ it('an object within another, by the range of its value', () => {
 
 it('the bytes between the ranges are the structure alone, so that splices touch nothing else', () => {
   fc.assert(
-    fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 2 })), (object) => {
+    fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 1 })), (object) => {
       const json = JSON.stringify(object)
       const bytes = encode(json)
       const scan = scanObject(bytes)
