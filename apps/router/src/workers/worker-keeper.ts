@@ -1,6 +1,7 @@
 import { keyOf, placeOf } from '../fleet/fleet-partition.js'
 import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { FleetWorkers } from '../fleet/fleet-workers.js'
+import type { Finding } from '../fleet/health-causes.js'
 import type { Hindrance } from '../fleet/hindrance.js'
 import type { WorkerView } from '../fleet/worker-registration.js'
 import type { AskEngine, EngineReply } from './engine-client.js'
@@ -30,12 +31,6 @@ export interface WorkerKeeperOptions {
   /** Bearer key of a worker's engine, for probes and for learning. */
   readonly apiKeyOf?: ((workerId: bigint) => string | undefined) | undefined
   readonly onWarning?: ((warning: FleetWarning) => void) | undefined
-}
-
-/** A cause of degraded health that lies with workers. */
-export interface WorkerCause {
-  readonly code: 'block_size_assumed' | 'capacity_suspicious'
-  readonly workerIds: readonly bigint[]
 }
 
 interface Kept {
@@ -121,21 +116,23 @@ export class WorkerKeeper {
     return new WorkerAttempt(kept.health, attempt, nowMs, onChange)
   }
 
-  /** Causes of degraded health, with the workers that they are about. */
-  causes(): WorkerCause[] {
-    const ids: Record<WorkerCause['code'], bigint[]> = {
-      block_size_assumed: [],
-      capacity_suspicious: [],
-    }
-    for (const { registration, provenance, facts } of this.#options.workers.list()) {
-      if (facts === undefined) continue
-      if (provenance.blockSize === 'assumed') ids.block_size_assumed.push(registration.workerId)
-      if (facts.isCapacitySuspicious === true && provenance.maxNumBatchedTokens === 'learned')
-        ids.capacity_suspicious.push(registration.workerId)
-    }
-    return Object.entries(ids).flatMap(([code, workerIds]) =>
-      workerIds.length === 0 ? [] : [{ code: code as WorkerCause['code'], workerIds }],
-    )
+  /** What is doubtful about what engines told, a worker each. `O(workers)`. */
+  findings(): Finding[] {
+    return this.#options.workers.list().flatMap(({ registration, provenance, facts }): Finding[] => {
+      if (facts === undefined) return []
+      const { workerId, blockSize, maxNumBatchedTokens } = registration
+      const scope = String(workerId)
+      const findings: Finding[] = []
+      if (provenance.blockSize === 'assumed') {
+        const detail = `worker ${scope} does not say its block size: ${blockSize} is assumed`
+        findings.push({ code: 'block_size_assumed', scope, detail })
+      }
+      if (facts.isCapacitySuspicious === true && provenance.maxNumBatchedTokens === 'learned') {
+        const detail = `worker ${scope} says that a pass takes ${maxNumBatchedTokens} tokens, which is its whole pool`
+        findings.push({ code: 'capacity_suspicious', scope, detail })
+      }
+      return findings
+    })
   }
 
   /** Ends every probe. */

@@ -20,14 +20,13 @@ async function discover(
   files: Record<string, string> = {},
   names: Record<string, string[]> = {},
 ) {
-  const { fleet, clock, warnings } = testFleet({ usesKvEvents: false })
+  const { fleet, clock } = testFleet({ usesKvEvents: false })
   const timers = new ManualTimers(clock)
   const reads = { count: 0 }
-  const discovery = await WorkerDiscovery.start({
+  const discovery = new WorkerDiscovery({
     workers: fleet.workers,
     timers,
     sources,
-    onWarning: (warning) => warnings.push(warning),
     readFile: async (file) => {
       reads.count++
       const text = files[file]
@@ -46,6 +45,7 @@ async function discover(
       fleet.dispose()
     },
   })
+  await discovery.start()
   await settled()
   return {
     fleet,
@@ -54,14 +54,13 @@ async function discover(
     timers,
     files,
     names,
-    warnings,
     reads,
     urls: () =>
       fleet.workers
         .list()
         .map(({ registration }) => registration.endpoint!)
         .toSorted(),
-    causes: () => discovery.causes().map(({ code, scope, count }) => [code, scope, count]),
+    findings: () => discovery.findings().map(({ code, scope }) => [code, scope]),
   }
 }
 
@@ -89,24 +88,20 @@ describe('a worker file that is watched', () => {
     expect(urls()).toHaveLength(2)
   })
 
-  it('that is invalid leaves the workers as they were, says where, warns once, and recovers (U55)', async () => {
-    const { files, timers, urls, discovery, causes, warnings } = await discover(
-      { file: path },
-      { [path]: fileOf(1) },
-    )
+  it('that is invalid leaves the workers as they were, says where, and recovers (U55)', async () => {
+    const { files, timers, urls, discovery, findings } = await discover({ file: path }, { [path]: fileOf(1) })
     files[path] = 'workers:\n  - endpoint: http://a:1\n    blok_size: 16\n'
     await timers.advance(3000)
     expect(urls()).toEqual([urlOf(1)])
-    expect(causes()).toEqual([['discovery_invalid', path, 3]])
-    expect(discovery.causes()[0]).toMatchObject({ sinceMs: 1000 })
-    expect(discovery.causes()[0]!.detail).toContain(`${path}:3:5`)
-    expect(warnings.map(({ code }) => code)).toEqual(['discovery_invalid'])
+    expect(findings()).toEqual([['discovery_invalid', path]])
+    expect(discovery.findings()[0]!.detail).toContain(`${path}:3:5`)
     delete files[path]
     await timers.advance(10_000)
-    expect([urls(), warnings.length]).toEqual([[urlOf(1)], 2])
+    expect([urls(), findings()]).toEqual([[urlOf(1)], [['discovery_invalid', path]]])
+    expect(discovery.findings()[0]!.detail).toContain('is not there')
     files[path] = fileOf(2)
     await timers.advance(3000)
-    expect([urls(), causes()]).toEqual([[urlOf(2)], []])
+    expect([urls(), findings()]).toEqual([[urlOf(2)], []])
   })
 
   it('that is invalid at the start is an error', async () => {
@@ -171,11 +166,11 @@ describe('a DNS name', () => {
   })
 
   it('that does not resolve leaves the workers as they were; one without addresses has none', async () => {
-    const { names, timers, urls, causes } = await discover({ dns })
-    expect([urls(), causes()]).toEqual([[], [['discovery_invalid', 'engines:8000', 1]]])
+    const { names, timers, urls, findings } = await discover({ dns })
+    expect([urls(), findings()]).toEqual([[], [['discovery_invalid', 'engines:8000']]])
     names['engines'] = ['10.0.0.1']
     await timers.advance(5000)
-    expect([urls(), causes()]).toEqual([[urlOf(1)], []])
+    expect([urls(), findings()]).toEqual([[urlOf(1)], []])
     delete names['engines']
     await timers.advance(60_000)
     expect(urls()).toEqual([urlOf(1)])
@@ -205,13 +200,16 @@ describe('several sources', () => {
     expect(urls()).toEqual([urlOf(9)])
   })
 
-  it('a record that the fleet refuses is warned of, and the others serve', async () => {
+  it('a record that the fleet refuses is a finding, and the others serve', async () => {
     const flags = [
       parseWorkerFlag(`${urlOf(1)},data_parallel_start_rank=4294967295,data_parallel_size=2`),
       parseWorkerFlag(urlOf(2)),
     ]
-    const { urls, warnings } = await discover({ flags })
-    expect([urls(), warnings.map(({ code }) => code)]).toEqual([[urlOf(2)], ['discovery_invalid']])
+    const { urls, discovery } = await discover({ flags })
+    expect(urls()).toEqual([urlOf(2)])
+    expect(discovery.findings()).toMatchObject([
+      { code: 'discovery_invalid', detail: expect.stringContaining('start') },
+    ])
   })
 
   it('nothing is read any more once it is closed', async () => {

@@ -79,9 +79,9 @@ describe('a worker of which only the URL is known', () => {
       '/get_server_info': '{"page_size":16,"max_total_num_tokens":1600,"max_prefill_tokens":1600}',
     })
     await settled()
-    expect(kept.keeper.causes()).toEqual([
-      { code: 'block_size_assumed', workerIds: [1n] },
-      { code: 'capacity_suspicious', workerIds: [2n] },
+    expect(kept.keeper.findings().map(({ code, scope }) => [code, scope])).toEqual([
+      ['block_size_assumed', '1'],
+      ['capacity_suspicious', '2'],
     ])
   })
 })

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { readTextFile } from '@router/config'
-import type { FleetWarning } from '../../fleet/fleet-worker.js'
 import type { FleetWorkers } from '../../fleet/fleet-workers.js'
+import type { Finding } from '../../fleet/health-causes.js'
 import type { Timers } from '../timers.js'
 import { DebouncedSet } from './debounced-set.js'
 import { type WorkerEntry, entryOf } from './worker-entry.js'
@@ -21,23 +21,10 @@ export interface WorkerDiscoveryOptions {
   readonly workers: FleetWorkers
   readonly timers: Timers
   readonly sources: WorkerSources
-  readonly onWarning?: ((warning: FleetWarning) => void) | undefined
   /** Text of a file. Error: `ConfigError`. Default: from the disk. */
   readonly readFile?: ((path: string) => Promise<string>) | undefined
   /** Addresses of a name, none = it has none. Default: as the system resolves it. */
   readonly resolve?: ((host: string) => Promise<readonly string[]>) | undefined
-}
-
-/** A source that could not be read; its workers stay as they were. */
-export interface DiscoveryCause {
-  readonly code: 'discovery_invalid'
-  /** File, or DNS name. */
-  readonly scope: string
-  readonly detail: string
-  /** Since when, on the clock of the fleet. */
-  readonly sinceMs: number
-  /** Failed reads in a row. */
-  readonly count: number
 }
 
 /** A worker as it is to be applied: its record, and its key. */
@@ -54,7 +41,8 @@ interface Source {
   readonly debounced: DebouncedSet<Wanted>
   /** A file's last text, and what it says, or why it says nothing: not parsed again and again. */
   read?: { readonly text: string; readonly entries?: readonly WorkerEntry[]; readonly error?: unknown }
-  fault?: { detail: string; sinceMs: number; count: number } | undefined
+  /** Why it could not be read; its workers stay as they were. */
+  fault?: string | undefined
   cancel?: () => void
 }
 
@@ -72,37 +60,16 @@ export class WorkerDiscovery {
   readonly #options: WorkerDiscoveryOptions
   readonly #sources: Source[] = []
   readonly #applied = new Map<bigint, Wanted>()
+  // Why the fleet does not take a record; of applied ones alone.
+  readonly #refused = new Map<bigint, string>()
   #isClosed = false
 
-  private constructor(options: WorkerDiscoveryOptions) {
+  constructor(options: WorkerDiscoveryOptions) {
     this.#options = options
   }
 
   /** Begins with what the sources say now. Error: `ConfigError` for a file or a key that cannot be read; a name may get addresses later. */
-  static async start(options: WorkerDiscoveryOptions): Promise<WorkerDiscovery> {
-    const discovery = new WorkerDiscovery(options)
-    await discovery.#start()
-    return discovery
-  }
-
-  /** Key of a worker's engine, for whoever asks it. */
-  apiKeyOf(workerId: bigint): string | undefined {
-    return this.#applied.get(workerId)?.apiKey
-  }
-
-  causes(): DiscoveryCause[] {
-    return this.#sources.flatMap(({ name, fault }) =>
-      fault === undefined ? [] : [{ code: 'discovery_invalid' as const, scope: name, ...fault }],
-    )
-  }
-
-  /** Looks at no source any more; the workers stay. */
-  close(): void {
-    this.#isClosed = true
-    for (const { cancel } of this.#sources) cancel?.()
-  }
-
-  async #start(): Promise<void> {
+  async start(): Promise<void> {
     const { flags = [], file, dns = [] } = this.#options.sources
     const fixed = this.#add('flags')
     fixed.workers = await this.#wantedOf(flags)
@@ -113,6 +80,32 @@ export class WorkerDiscovery {
     if (opened !== undefined) this.#watch(opened, fileMs, () => this.#readFile(opened))
     const names = dns.map(({ host, port }) => [this.#add(`${host}:${port}`), host, port] as const)
     for (const [source, host, port] of names) void this.#look(source, dnsMs, () => this.#resolve(host, port))
+  }
+
+  /** Key of a worker's engine, for whoever asks it. */
+  apiKeyOf(workerId: bigint): string | undefined {
+    return this.#applied.get(workerId)?.apiKey
+  }
+
+  /** Sources that cannot be read, and workers that the fleet does not take. */
+  findings(): Finding[] {
+    const sources = this.#sources.flatMap(({ name, fault }): Finding[] =>
+      fault === undefined
+        ? []
+        : [{ code: 'discovery_invalid', scope: name, detail: `${fault}; the workers stay as they were` }],
+    )
+    const workers = [...this.#refused].map(([workerId, detail]): Finding => ({
+      code: 'discovery_invalid',
+      scope: String(workerId),
+      detail,
+    }))
+    return [...sources, ...workers]
+  }
+
+  /** Looks at no source any more; the workers stay. */
+  close(): void {
+    this.#isClosed = true
+    for (const { cancel } of this.#sources) cancel?.()
   }
 
   #add(name: string): Source {
@@ -139,16 +132,9 @@ export class WorkerDiscovery {
       source.fault = undefined
       this.#apply()
     } catch (error) {
-      this.#failed(source, (error as Error).message)
+      source.fault = (error as Error).message
     }
     this.#watch(source, everyMs, read)
-  }
-
-  #failed(source: Source, detail: string): void {
-    const { sinceMs = this.#options.timers.nowMs(), count = 0 } = source.fault ?? {}
-    const isNew = source.fault?.detail !== detail
-    source.fault = { detail, sinceMs, count: count + 1 }
-    if (isNew) this.#warn(`${source.name}: ${detail}; the workers stay as they were`)
   }
 
   async #readFile(source: Source): Promise<ReadonlyMap<bigint, Wanted>> {
@@ -190,6 +176,7 @@ export class WorkerDiscovery {
     for (const workerId of this.#applied.keys()) {
       if (wanted.has(workerId)) continue
       this.#applied.delete(workerId)
+      this.#refused.delete(workerId)
       // Whoever registered it anew through the API keeps it.
       if (workers.get(workerId)?.origin === 'trusted') workers.remove(workerId)
     }
@@ -197,16 +184,13 @@ export class WorkerDiscovery {
       const before = this.#applied.get(workerId)
       this.#applied.set(workerId, worker)
       if (before?.text === worker.text) continue
+      this.#refused.delete(workerId)
       try {
         workers.upsert(worker.entry.registration, 'trusted')
       } catch (error) {
-        this.#warn((error as Error).message, workerId)
+        this.#refused.set(workerId, (error as Error).message)
       }
     }
-  }
-
-  #warn(message: string, workerId?: bigint): void {
-    this.#options.onWarning?.({ code: 'discovery_invalid', message, workerId })
   }
 }
 
