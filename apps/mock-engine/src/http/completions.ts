@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.js'
 import { type Unit, generateUnits } from './generation.js'
 import { checkLogprobs, completionLogprobs } from './logprobs.js'
 import { emptyPlan } from './plan.js'
-import { enginePrompt, listedPrompts, outputRoom } from './prompts.js'
+import { checkGenerations, enginePrompt, listedPrompts, outputRoom } from './prompts.js'
 import type { ServerHost } from './server-host.js'
 import { structuredText } from './structured.js'
 
@@ -59,7 +59,9 @@ function prepareCompletion(host: ServerHost, exchange: Exchange, body: Completio
   const onlyEchoes = body.echo === true && asked === 0
   if (asked === 0 && !onlyEchoes) throw badRequest('max_tokens must be at least 1, got 0.', 'max_tokens')
   const fixed = structuredText(body)
-  const units = listedPrompts(host, body.prompt, body.add_special_tokens ?? true, body).flatMap((given) => {
+  const prompts = listedPrompts(host, body.prompt, body.add_special_tokens ?? true, body)
+  checkGenerations(prompts.length * perPrompt)
+  const units = prompts.flatMap((given) => {
     const prompt = enginePrompt(host, exchange, given, served, body)
     const room = outputRoom(host, prompt.promptTokens.length, asked)
     return Array.from({ length: perPrompt }, (_, choice) => ({

@@ -8,6 +8,7 @@ import { emptyPlan } from './plan.js'
 import {
   type PromptTokens,
   type RunFields,
+  checkGenerations,
   conversationPrompt,
   encodedText,
   enginePrompt,
@@ -121,6 +122,7 @@ async function scored(
   pairs: readonly (readonly [string, string])[],
 ) {
   const { model } = host.engine
+  checkGenerations(pairs.length)
   const given = pairs.map(([one, other]) => ({
     promptTokens: encodedText(host, `${one}\n${other}`, true, body),
   }))

@@ -83,6 +83,15 @@ export function encodedText(
   return model.encode(text, addsSpecialTokens)
 }
 
+/** Generations of one request: prompts times choices. */
+export const generationsLimit = 10_000
+
+/** Throws an `ApiError` of status 400 above the limit. */
+export function checkGenerations(count: number): void {
+  if (count > generationsLimit)
+    throw badRequest(`a request may have ${generationsLimit} prompts times choices, got ${count}`, 'prompt')
+}
+
 /** The prompts of `prompt` or `input`: one text, one list of ids, or a list of either. Throws an `ApiError` of status 400 for ids that do not exist. */
 export function listedPrompts(
   host: ServerHost,
@@ -93,6 +102,7 @@ export function listedPrompts(
   const isOne = typeof given === 'string' || typeof given[0] === 'number'
   const prompts = (isOne ? [given] : given) as readonly (string | readonly number[])[]
   if (prompts.length === 0) throw badRequest('Please provide at least one prompt', 'prompt')
+  checkGenerations(prompts.length)
   return prompts.map((prompt) => ({
     promptTokens:
       typeof prompt === 'string'

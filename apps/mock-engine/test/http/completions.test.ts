@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { generationsLimit } from '../../src/http/prompts.js'
 import { type Json, ask, eventsOf, serverForTests } from '../support/mock-server.js'
 
 const engine = await serverForTests()
@@ -26,6 +27,24 @@ describe('a prompt', () => {
       ],
       usage: { prompt_tokens: 2 * ids.length, completion_tokens: 8, total_tokens: 2 * ids.length + 8 },
     })
+  })
+
+  test('comes with so many others at most, choices counted', async () => {
+    expect(generationsLimit).toBe(10_000)
+    const refusal = async (path: string, body: object) => (await ask(engine, path, body)).json.error
+    const many = Array.from({ length: 10_001 }, () => 'x')
+    for (const [path, body] of [
+      ['/v1/completions', { prompt: many }],
+      ['/v1/completions', { prompt: many.slice(0, 100), n: 101 }],
+      ['/v1/completions', { prompt: many.slice(0, 100), best_of: 101 }],
+      ['/v1/embeddings', { input: many }],
+      ['/v1/rerank', { query: 'x', documents: many }],
+      ['/v1/score', { text_1: 'x', text_2: many }],
+    ] as const)
+      expect((await refusal(path, body)).message, path).toMatch(/^a request may have 10000 .*, got \d+$/u)
+    expect((await complete({ prompt: many.slice(0, 100), n: 2, max_tokens: 1 })).json.choices).toHaveLength(
+      200,
+    )
   })
 
   test('has 16 tokens said to it unless told otherwise', async () => {
