@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { LoadedRouterPolicy } from '@router/config'
-import { fleetFindings, partitionsHealth } from './fleet/fleet-health.js'
+import { partitionsHealth } from './fleet/fleet-health.js'
 import type { FleetSettings } from './fleet/fleet-settings.js'
+import { FleetWatch } from './fleet/fleet-watch.js'
 import type { FleetWarning } from './fleet/fleet-worker.js'
 import { Fleet } from './fleet/fleet.js'
 import { type Finding, HealthCauses } from './fleet/health-causes.js'
@@ -38,7 +39,7 @@ export interface SelectionService {
 export function createFleet(
   settings: ServeSettings,
   { bundle, routerDefaults, policyFile }: LoadedRouterPolicy,
-  { clock = () => performance.now(), random = randomSeed, onWarning }: ServiceHost = {},
+  { clock = monotonicMs, random = randomSeed, onWarning }: ServiceHost = {},
 ): Fleet {
   const fleetSettings: FleetSettings = {
     core: {
@@ -116,8 +117,9 @@ export async function startSelectionService(
   for (const finding of inertSettings(settings, policy)) causes.raise(finding)
   const forget = (workerId: bigint): void => causes.clear(String(workerId))
   fleet.workers.listen({ onRemove: forget, onRestart: forget })
+  const watch = new FleetWatch(fleet, host.clock ?? monotonicMs)
   const look = (): JsonValue[] => {
-    causes.found('fleet', fleetFindings(fleet))
+    causes.found('fleet', watch.look())
     return causesJson(causes.list())
   }
   const routes = selectionRoutes({
@@ -138,7 +140,7 @@ export async function startSelectionService(
   addJsonRoutes(server, routes, (count) => (unknownFields += count))
   const ticking = setInterval(() => {
     fleet.tick()
-    causes.found('fleet', fleetFindings(fleet))
+    causes.found('fleet', watch.look())
   }, tickMs).unref()
   try {
     await server.listen({ host: settings.host, port })
@@ -199,6 +201,10 @@ function queueingModels(
         tokens !== undefined || share !== undefined,
     )
   }
+}
+
+function monotonicMs(): number {
+  return performance.now()
 }
 
 function randomSeed(): bigint {

@@ -192,6 +192,11 @@ export class FleetWorkers {
     return this.#workers.get(workerId)?.link?.events.reports ?? []
   }
 
+  /** What became of the events of a worker; absent without any. */
+  eventCounters(workerId: bigint): WorkerEventsLink['events']['counters'] | undefined {
+    return this.#workers.get(workerId)?.link?.events.counters
+  }
+
   /** Removes workers that drained; counts those as other processes that proved nothing after an outage. */
   tick(): void {
     const { settings, clock } = this.#options

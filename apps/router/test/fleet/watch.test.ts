@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { FleetWatch } from '../../src/fleet/fleet-watch.js'
+import { TestEngine, storedBatch, until } from './engine.js'
+import { testFleet } from './support.js'
+
+describe('F5: what only time shows', () => {
+  it('kv_events_silent: no batch for a minute while requests come, until one does', async () => {
+    const one = testFleet({})
+    const watch = new FleetWatch(one.fleet, () => one.clock.ms)
+    const codes = () =>
+      watch.look().flatMap(({ code, scope }) => (code === 'no_workers' ? [] : `${code} ${scope}`))
+    const engine = new TestEngine()
+    one.add(7, { kvEventsEndpoint: await engine.start() })
+    const at = (seconds: number, isBusy: boolean) => {
+      one.clock.ms = 1000 * seconds
+      if (isBusy) one.reserve(`r${seconds}`, 'ab')
+      return codes()
+    }
+    expect([at(0, true), at(59, true), at(60, true)]).toEqual([[], [], ['kv_events_silent 7.0']])
+    expect([at(119, false), at(121, false)]).toEqual([['kv_events_silent 7.0'], []])
+    expect(at(130, true)).toEqual(['kv_events_silent 7.0'])
+    await until('subscribed', () => engine.subscriptions === 1)
+    await engine.publish(0, storedBatch('ab'))
+    await until('applied', () => one.fleet.workers.eventReports(7n)[0]!.cursor === 0n)
+    expect([at(131, true), at(190, true), at(191, true)]).toEqual([[], [], ['kv_events_silent 7.0']])
+    one.fleet.workers.remove(7n)
+    expect(codes()).toEqual([])
+    one.fleet.dispose()
+    await engine.stop()
+  })
+
+  it('undecodable_events: one within the last minute; what a filter drops is none', async () => {
+    const one = testFleet({})
+    const watch = new FleetWatch(one.fleet, () => one.clock.ms)
+    const codes = () =>
+      watch.look().flatMap(({ code, scope }) => (code.startsWith('index') ? [] : `${code} ${scope}`))
+    const engine = new TestEngine()
+    one.add(7, { kvEventsEndpoint: await engine.start() })
+    await until('subscribed', () => engine.subscriptions === 1)
+    const cursorIs = (cursor: bigint) => () => one.fleet.workers.eventReports(7n)[0]!.cursor === cursor
+    // A batch of one event with a tag that nobody knows, and one that repeats a hash.
+    const event = [0x91, 0xa4, ...Buffer.from('What')]
+    await engine.publish(0, storedBatch('ab', 8))
+    await until('applied', cursorIs(0n))
+    expect(codes()).toEqual([])
+    await engine.publish(1, Uint8Array.from([0x92, 0xca, 0, 0, 0, 0, 0x91, ...event]))
+    await until('applied', cursorIs(1n))
+    one.clock.ms = 1000
+    expect(codes()).toEqual(['undecodable_events 7'])
+    one.clock.ms = 60_999
+    expect(codes()).toEqual(['undecodable_events 7'])
+    one.clock.ms = 61_000
+    expect(codes()).toEqual([])
+    one.fleet.dispose()
+    await engine.stop()
+  })
+
+  it('expired_bookings: more than one in a thousand of the last hour', () => {
+    const one = testFleet()
+    const watch = new FleetWatch(one.fleet, () => one.clock.ms)
+    const minute = () => {
+      one.clock.ms += 60_000
+      one.fleet.tick()
+      return watch.look().some(({ code }) => code === 'expired_bookings')
+    }
+    one.add(1)
+    watch.look()
+    one.reserve('lost', 'ab')
+    const first = Array.from({ length: 10 }, minute)
+    expect([first[0], first.at(-1)]).toEqual([false, true])
+    for (let booking = 0; booking < 998; booking++) {
+      one.reserve(`r${booking}`, 'a')
+      one.fleet.free(`r${booking}`)
+    }
+    expect(minute()).toBe(true)
+    one.reserve('r', 'a')
+    one.fleet.free('r')
+    expect(minute()).toBe(false)
+    one.reserve('lost again', 'ab')
+    for (let minutes = 0; minutes < 60; minutes++) minute()
+    expect(minute()).toBe(true)
+    for (let minutes = 0; minutes < 20; minutes++) minute()
+    expect(minute()).toBe(false)
+  })
+})
