@@ -1,6 +1,7 @@
 import { type LoadedRouterPolicy, loadRouterPolicy } from '@router/config'
 import { shippedCatalog } from './catalog.js'
 import { serveSettings } from './serve-settings.js'
+import { workerVariables } from './workers/sources/read-worker-sources.js'
 
 /** Where a policy is read from. */
 export interface PolicySources {
@@ -16,9 +17,10 @@ export function loadServePolicy({
   folder,
   environment = {},
 }: PolicySources): Promise<LoadedRouterPolicy> {
-  const own = new Set<string>(
-    Object.values(serveSettings).flatMap(({ variable, alias }) => [variable, alias ?? variable]),
-  )
+  const own = new Set<string>([
+    ...workerVariables,
+    ...Object.values(serveSettings).flatMap(({ variable, alias }) => [variable, alias ?? variable]),
+  ])
   // Variables that the services read are none that the policy does not know.
   const others = Object.fromEntries(Object.entries(environment).filter(([name]) => !own.has(name)))
   return loadRouterPolicy({

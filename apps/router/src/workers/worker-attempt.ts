@@ -28,8 +28,8 @@ export class WorkerAttempt {
     if (this.#health.byte(this.#attempt, this.#nowMs())) this.#onChange()
   }
 
-  /** It is over. @param detail what went wrong, for records and logs; no URL in it */
-  end(how: AttemptEnd, detail = ''): void {
+  /** It is over. @param detail what went wrong, for records and logs */
+  end(how: AttemptEnd, detail = how === 'refused' ? 'connection refused' : 'a request failed'): void {
     if (this.#attempt.isOver) return
     this.#health.end(this.#attempt, how, detail, this.#nowMs())
     this.#onChange()

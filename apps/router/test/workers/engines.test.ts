@@ -8,6 +8,7 @@ import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 import { processTimers } from '../../src/workers/timers.js'
 import { WorkerKeeper } from '../../src/workers/worker-keeper.js'
 import { testFleet } from '../fleet/support.js'
+import { until } from './support.js'
 
 const opened: { close(): unknown }[] = []
 afterEach(async () => {
@@ -46,14 +47,6 @@ function keepEngines(settings: FleetSettings = { usesKvEvents: false }) {
     return { id: registration.workerId, view, codes: () => view().hindrances.map(({ code }) => code) }
   }
   return { fleet, keeper, warnings, add }
-}
-
-async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 30_000; Date.now() < endMs;) {
-    if (holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never: ${what}`)
 }
 
 /** A port that was free a moment ago. */
