@@ -28,6 +28,7 @@ export class FleetPartition {
   #shape: PartitionShape
   // Workers that take no new requests.
   readonly #closed = new Set<bigint>()
+  #hasBusyRanks = false
 
   constructor(name: PartitionName, shape: PartitionShape, router: PartitionRouter) {
     this.name = name
@@ -85,11 +86,17 @@ export class FleetPartition {
     return this.hashes
   }
 
+  /** Whether some rank was too busy when that was last looked at. */
+  get hasBusyRanks(): boolean {
+    return this.#hasBusyRanks
+  }
+
   /** Marks the ranks that are too busy for another request. `O(ranks)`; only where there are limits. */
   markBusy(thresholds: BusyThresholds, maximumRequests: number): void {
     const { partition, ledger } = this.router
     const { table } = partition
     table.settle()
+    this.#hasBusyRanks = false
     const { totalKvBlocks, maxNumBatchedTokens } = table.columns.views.capacity!
     const { activeDecodeBlocks, activePrefillTokens, activePrefillTokensFraction } = thresholds
     for (let row = 0; row < table.count; row++) {
@@ -104,6 +111,7 @@ export class FleetPartition {
         (activePrefillTokensFraction !== undefined &&
           load.activePrefillTokens > activePrefillTokensFraction * batchTokens)
       table.setOverloaded(slot, isBusy)
+      if (isBusy) this.#hasBusyRanks = true
     }
   }
 

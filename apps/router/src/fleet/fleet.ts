@@ -262,7 +262,8 @@ export class Fleet {
     const { maximumRequestsPerRank = Infinity } = this.settings
     const thresholds = this.busyThresholdsOf(partition.name.model)
     const hasLimits = maximumRequestsPerRank < Infinity || Object.keys(thresholds).length > 0
-    if (hasLimits) partition.markBusy(thresholds, maximumRequestsPerRank)
+    // Without limits, what was marked by earlier ones is free again.
+    if (hasLimits || partition.hasBusyRanks) partition.markBusy(thresholds, maximumRequestsPerRank)
     return { ...this.#hashed(partition, prompt), promptTokens: tokensOf(prompt) }
   }
 
