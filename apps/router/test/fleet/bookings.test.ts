@@ -232,7 +232,7 @@ describe('G2: busy ranks', () => {
     )
     fleet.free('a')
     expect(free(one)).toEqual([1n, 2n])
-    one.reserve('b', 'abcd', { allowedWorkerIds: [1n] })
+    one.reserve('b', 'wxyz', { allowedWorkerIds: [1n] })
     expect(free(one)).toEqual([2n])
     fleet.setBusyThresholds('default', undefined)
     expect(free(one)).toEqual([1n, 2n])
