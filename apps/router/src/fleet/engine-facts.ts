@@ -53,7 +53,7 @@ export type Provenance = Readonly<Partial<Record<LearnableField, 'learned' | 'as
 const givenByApi = new Set<LearnableField>(['blockSize', 'kvEventsEndpoint', 'replayEndpoint'])
 
 /** Tokens a block where neither the record nor the engine says. */
-export const assumedBlockSize = 64
+const assumedBlockSize = 64
 
 /**
  * A record with what its engine told where it says nothing itself.

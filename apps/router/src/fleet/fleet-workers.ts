@@ -175,9 +175,10 @@ export class FleetWorkers {
   /** Its engine is another process now: nothing is inherited. Error: `ROUTER_NOT_FOUND`. */
   restarted(workerId: bigint, cause: IncarnationCause): void {
     const { partition, registration } = this.#known(workerId)
-    if (partition === undefined) return
-    partition.router.restartWorker(workerId)
-    this.#expectPredictions(partition, registration)
+    if (partition !== undefined) {
+      partition.router.restartWorker(workerId)
+      this.#expectPredictions(partition, registration)
+    }
     this.#warn('worker_restarted', `worker ${workerId} is another process than before (${cause})`, workerId)
     for (const { onRestart } of this.#listeners) onRestart?.(workerId)
   }

@@ -1,3 +1,4 @@
+import type { EngineFacts } from '../fleet/engine-facts.js'
 import { keyOf, placeOf } from '../fleet/fleet-partition.js'
 import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { FleetWorkers } from '../fleet/fleet-workers.js'
@@ -47,7 +48,8 @@ interface Kept {
   isOut: boolean
   /** Something was wrong since it was last asked. */
   wasSuspect: boolean
-  /** Its reasons as the fleet has them, to see a change. */
+  /** What its own health says, and what of that the fleet has: to see a change. */
+  said: string
   shown: string
 }
 
@@ -112,7 +114,7 @@ export class WorkerKeeper {
     if (kept === undefined || attempt === undefined) return undefined
     const onChange = (): void => this.#requestChanged(kept)
     // The one request that a half-open breaker lets through closes it for others.
-    this.#applyIfShown(kept)
+    this.#applyIfNew(kept)
     return new WorkerAttempt(kept.health, attempt, nowMs, onChange)
   }
 
@@ -148,7 +150,11 @@ export class WorkerKeeper {
     const isTrusted = origin === 'trusted'
     const known = this.#kept.get(workerId)
     const isContacted = origin !== 'selection' && endpoint !== ''
-    if (isContacted && known?.endpoint === endpoint && known.isTrusted === isTrusted) return
+    if (isContacted && known?.endpoint === endpoint && known.isTrusted === isTrusted) {
+      // Its record may be complete now, or in another partition.
+      if (known.said !== '') this.#apply()
+      return
+    }
     this.#drop(workerId)
     if (hindrances.length > 0) this.#options.workers.setHindrances(workerId, [])
     if (!isContacted) return
@@ -161,6 +167,7 @@ export class WorkerKeeper {
       learnedAtMs: -Infinity,
       isOut: false,
       wasSuspect: false,
+      said: '',
       shown: '',
     }
     this.#kept.set(workerId, kept)
@@ -203,7 +210,7 @@ export class WorkerKeeper {
       if (isRefused) this.#setOut(kept)
       health.probeFailed(isRefused, detail, timers.nowMs())
     }
-    this.#applyIfShown(kept)
+    this.#applyIfNew(kept)
   }
 
   async #learnIfDue(kept: Kept): Promise<void> {
@@ -217,14 +224,25 @@ export class WorkerKeeper {
       kept.isOut = false
       workers.setOutage(workerId, false)
     }
-    if ('why' in lesson) {
-      kept.ignorance ??= { detail: lesson.why, sinceMs: timers.nowMs() }
+    const detail = 'why' in lesson ? lesson.why : this.#refusalOf(workerId, lesson.facts)
+    if (detail !== undefined) {
+      kept.ignorance = { detail, sinceMs: kept.ignorance?.sinceMs ?? timers.nowMs() }
       return
     }
     kept.ignorance = undefined
     kept.learnedAtMs = timers.nowMs()
-    workers.learn(workerId, lesson.facts)
-    if (lesson.startedAtSeconds !== undefined) workers.processStarted(workerId, lesson.startedAtSeconds)
+    if ('startedAtSeconds' in lesson && lesson.startedAtSeconds !== undefined)
+      workers.processStarted(workerId, lesson.startedAtSeconds)
+  }
+
+  /** Hands over what an engine told; why the fleet cannot use it. */
+  #refusalOf(workerId: bigint, facts: EngineFacts): string | undefined {
+    try {
+      this.#options.workers.learn(workerId, facts)
+      return undefined
+    } catch (error) {
+      return (error as Error).message
+    }
   }
 
   #ask({ workerId, endpoint, isTrusted, abort }: Kept, path: string): Promise<EngineReply> {
@@ -248,17 +266,20 @@ export class WorkerKeeper {
     // It may have left the fleet meanwhile.
     if (this.#kept.get(kept.workerId) !== kept) return
     if (kept.health.isRefused) this.#setOut(kept)
-    this.#applyIfShown(kept)
+    this.#applyIfNew(kept)
   }
 
-  /** Spares the fleet the look where nothing spoke against this worker, and nothing does. */
-  #applyIfShown(kept: Kept): void {
+  /** Looks at the fleet as a whole where something else speaks against this worker than before. */
+  #applyIfNew(kept: Kept): void {
     const nowMs = this.#options.timers.nowMs()
-    const isSuspect = kept.health.isSuspect(nowMs)
-    if (isSuspect) kept.wasSuspect = true
-    if (!isSuspect && kept.shown === '' && kept.ignorance === undefined) return
+    if (kept.health.isSuspect(nowMs)) kept.wasSuspect = true
+    if (this.#saidOf(kept, nowMs) === kept.said) return
     this.#apply()
     kept.probe?.hasten()
+  }
+
+  #saidOf({ health, ignorance }: Kept, nowMs: number): string {
+    return textOf([...health.hard(nowMs), ...health.soft(nowMs)]) + (ignorance?.detail ?? '')
   }
 
   /** Tells the fleet what speaks against each worker now, and comes back when that changes by itself. `O(workers)`. */
@@ -272,7 +293,8 @@ export class WorkerKeeper {
       changeMs = Math.min(changeMs, kept.health.nextChangeMs(nowMs))
       // To be avoided means that others are better: with nobody else, it is as good as any.
       const hindrances = open.has(partition) ? [...hard, ...soft] : hard
-      const shown = hindrances.map(({ code, detail, sinceMs }) => `${code} ${sinceMs} ${detail}`).join('\n')
+      kept.said = this.#saidOf(kept, nowMs)
+      const shown = textOf(hindrances)
       if (shown === kept.shown) continue
       this.#warn(kept, hindrances)
       kept.shown = shown
@@ -338,4 +360,9 @@ export class WorkerKeeper {
     const times = others.flatMap(({ health }) => [...health.firstByteMs]).toSorted((a, b) => a - b)
     return times[Math.ceil(0.95 * times.length) - 1] ?? 0
   }
+}
+
+/** Two lists with one text say the same. */
+function textOf(hindrances: readonly Hindrance[]): string {
+  return hindrances.map(({ code, detail, sinceMs }) => `${code} ${sinceMs} ${detail}`).join('\n')
 }

@@ -74,7 +74,7 @@ export function keptFleet(
     ...settings.fleet,
   })
   const timers = new ManualTimers(clock)
-  const engines: Record<string, FakeEngine | EngineReply> = {}
+  const engines: Record<string, FakeEngine | EngineReply | 'never'> = {}
   const asked: { url: string; atMs: number; apiKey: string | undefined }[] = []
   const keeper = new WorkerKeeper({
     workers: fleet.workers,
@@ -86,6 +86,7 @@ export function keptFleet(
       asked.push({ url, atMs: clock.ms, apiKey })
       const base = urlOf(Number(/:(\d+)/.exec(url)![1]!) - 9000)
       const engine = engines[base] ?? refused
+      if (engine === 'never') return new Promise<never>(() => undefined)
       if ('detail' in engine && typeof engine['detail'] === 'string') return engine as EngineReply
       const answer = (engine as FakeEngine)[url.slice(base.length)] ?? { status: 404, body: '' }
       return typeof answer === 'string' ? { status: 200, body: answer } : answer
@@ -101,7 +102,11 @@ export function keptFleet(
     engines,
     asked,
     /** Adds a worker from a flag whose engine is as given. */
-    start(id: number, engine: FakeEngine | EngineReply = vllm(), more: Partial<WorkerRegistration> = {}) {
+    start(
+      id: number,
+      engine: FakeEngine | EngineReply | 'never' = vllm(),
+      more: Partial<WorkerRegistration> = {},
+    ) {
       engines[urlOf(id)] = engine
       return fleet.workers.upsert({ workerId: BigInt(id), endpoint: urlOf(id), ...more }, 'trusted')
     },
@@ -112,7 +117,7 @@ export function keptFleet(
   }
 }
 
-export function urlOf(id: number): string {
+function urlOf(id: number): string {
   return `http://127.0.0.1:${9000 + id}`
 }
 

@@ -70,6 +70,20 @@ describe('a worker of which only the URL is known', () => {
     expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
   })
 
+  it('that the fleet cannot take is out, says why, and harms nothing', async () => {
+    const kept = open()
+    const ranks = Array.from(
+      { length: 4097 },
+      (_, rank) => `vllm:cache_config_info{block_size="16",engine="${rank}"} 1`,
+    )
+    kept.start(1, { ...vllm(), '/metrics': ranks.join('\n') })
+    kept.start(2, { ...vllm(), '/metrics': 'vllm:cache_config_info{block_size="16",engine="5000000000"} 1' })
+    kept.start(3)
+    await settled()
+    expect([1, 2, 3].map(kept.lifecycle)).toEqual(['schedulable', 'incomplete', 'schedulable'])
+    expect(kept.workers.get(2n)!.reasons.join()).not.toBe('')
+  })
+
   it('is marked where a value is assumed or suspicious', async () => {
     const kept = open()
     kept.start(1, { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' })
@@ -134,6 +148,19 @@ describe('probes', () => {
     expect([kept.workers.size, kept.keeper.size, kept.keeper.begin(1n)]).toEqual([0, 0, undefined])
   })
 
+  it('one that never answers keeps no other waiting (U45)', async () => {
+    const kept = open()
+    kept.start(1, 'never')
+    kept.start(2)
+    await kept.timers.advance(20_000)
+    const ports = kept.asked.filter(({ url }) => url.endsWith('/health')).map(({ url }) => new URL(url).port)
+    expect([
+      ports.filter((port) => port === '9001').length,
+      ports.filter((port) => port === '9002').length,
+    ]).toEqual([1, 5])
+    expect(kept.lifecycle(2)).toBe('schedulable')
+  })
+
   it('workers of the selection listener are never asked, those of the API where it is allowed', async () => {
     const kept = open()
     const record = { modelName: 'm', blockSize: 16, endpoint: 'http://127.0.0.1:9001' }
@@ -143,6 +170,59 @@ describe('probes', () => {
     expect([kept.lifecycle(1), kept.keeper.begin(1n)]).toEqual(['schedulable', undefined])
     kept.workers.upsert({ ...record, workerId: 1n }, 'api')
     expect(kept.asked).toHaveLength(1)
+  })
+})
+
+describe('reasons', () => {
+  it('are told apart: each has its own (U26)', async () => {
+    const kept = open({ fleet: { usesKvEvents: true, queuesModel: (model) => model === 'queued' } })
+    const reasonOf = (id: number, more: object, origin: 'api' | 'trusted' = 'api') => {
+      const record = {
+        workerId: BigInt(id),
+        modelName: 'm',
+        endpoint: `http://127.0.0.1:${9000 + id}`,
+        blockSize: 16,
+      }
+      const events = { kvEventsEndpoint: 'tcp://127.0.0.1:5' }
+      return kept.workers
+        .upsert({ ...record, ...(origin === 'api' ? events : {}), ...more }, origin)
+        .reasons.join()
+    }
+    reasonOf(1, {}, 'trusted')
+    const own = [
+      reasonOf(11, { endpoint: '' }),
+      reasonOf(12, { blockSize: 0 }),
+      reasonOf(13, { dataParallelSize: 0 }),
+      reasonOf(14, { modelName: 'queued' }),
+      reasonOf(15, { kvEventsEndpoint: undefined }),
+      reasonOf(16, { blockSize: 32 }),
+      reasonOf(17, { isEagle: true }),
+      reasonOf(18, { kvEventsEndpoint: 'ipc:///x' }),
+      reasonOf(19, { endpoint: 'http://10.0.0.1:80' }),
+      reasonOf(20, { modelName: undefined }),
+    ]
+    for (let id = 1; id <= 4; id++) {
+      kept.start(id, vllm(), { modelName: 'm', blockSize: 16 })
+      await settled()
+    }
+    kept.engines['http://127.0.0.1:9001'] = { '/health': { status: 503, body: '' } }
+    kept.keeper.begin(2n)
+    await kept.timers.advance(11_000)
+    for (let failure = 0; failure < 5; failure++) request(kept, 3, 500)
+    kept.start(5, vllm(), { modelName: 'm', blockSize: 16 })
+    await settled()
+    request(kept, 5, 'refused')
+    const health = [1, 2, 3, 5].map((id) => kept.workers.get(BigInt(id))!.reasons.join())
+    expect(kept.lifecycle(4)).toBe('schedulable')
+    expect(health.map((reason) => reason.split(':')[0])).toEqual([
+      'probe_failed',
+      'no_progress',
+      'breaker_open',
+      'inhibited',
+    ])
+    expect(new Set([...own, ...health].filter((reason) => reason !== '')).size).toBe(
+      own.length + health.length,
+    )
   })
 })
 
