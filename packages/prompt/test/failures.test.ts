@@ -69,6 +69,10 @@ describe('a tokenizer that cannot be used', () => {
   })
 })
 
+function deep(depth: number): unknown {
+  return depth === 0 ? 1 : [deep(depth - 1)]
+}
+
 describe('a chat template', () => {
   it.each([
     ['that refuses', "{{ raise_exception('roles must alternate') }}", 'roles must alternate'],
@@ -76,7 +80,7 @@ describe('a chat template', () => {
     [
       'that writes without end',
       '{% for i in range(99999) %}{% for j in range(99999) %}{{ messages[0].content }}{% endfor %}{% endfor %}',
-      'more than 67108864 characters',
+      'it gives more than',
     ],
   ])('%s: routed on content chunks, with its words', async (_name, template, words) => {
     const reader = testReader()
@@ -85,6 +89,21 @@ describe('a chat template', () => {
     // The next prompt may be another one.
     const request = requestOf('completions', { prompt: 'hello' }, { tokenizer: folder })
     expect(await reader.read(request)).toMatchObject({ exactness: 'exact', promptTokens: 5 })
+  })
+
+  it('that makes much of a little: bounded as the body is', async () => {
+    const reader = testReader({ maxTextBytes: 2000 })
+    const tokenizer = byteFolder('{{ tools | tojson(indent=4) }}')
+    const nested = (depth: number): object => ({ ...chat, messages: [], tools: [deep(depth)] })
+    const readNested = async (depth: number): Promise<PromptReading> =>
+      reader.read(requestOf('chat', nested(depth), { tokenizer }))
+    expect(await readNested(10)).toMatchObject({ exactness: 'exact' })
+    expect(await readNested(30)).toMatchObject({
+      exactness: 'approximate',
+      cause: 'template_failed',
+      detail: expect.stringContaining('2000 characters'),
+    })
+    expect(reader.counters().threads).toMatchObject({ done: 1, failed: 1, killed: 0 })
   })
 
   it('that never ends costs its thread, and set aside it costs no more', async () => {

@@ -57,6 +57,8 @@ export type ThreadAnswer = { readonly id: number } & (
 export interface ThreadSettings {
   /** Bytes of text segments that each tokenizer remembers. */
   readonly cacheBytes: number
+  /** Characters that a chat template may write. */
+  readonly maxTextCharacters: number
   /** Tokenizers that a thread keeps; the one that was used longest ago goes. */
   readonly maxTokenizers: number
 }

@@ -25,7 +25,8 @@ export interface ThreadOptions {
   /** Milliseconds until the files of a folder that could not be loaded are looked at again, doubling up to 64 times it; 1 to 86,400,000. Default 1,000. */
   readonly retryAfterMs?: number | undefined
   /**
-   * Bytes of a body, media left out, beyond which it is not tokenized, 1 to 1 GiB. Default 1 MiB, some 250,000 tokens of English.
+   * Bytes of a body, media left out, beyond which it is not tokenized, and characters that a chat template may make of it, 1 to 1 GiB.
+   * Default 1 MiB, some 250,000 tokens of English.
    */
   readonly maxTextBytes?: number | undefined
   /** Bytes of text segments that each tokenizer of each thread remembers, 0 to 16 GiB. Default 64 MiB. */

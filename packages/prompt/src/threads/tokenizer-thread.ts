@@ -83,8 +83,8 @@ export class TokenizerThread<Work extends ThreadWork> {
   }
 
   #launch(): Worker {
-    const { cacheBytes, maxTokenizers, threadMemoryMb, workerUrl } = this.#options
-    const settings: ThreadSettings = { cacheBytes, maxTokenizers }
+    const { cacheBytes, maxTextBytes, maxTokenizers, threadMemoryMb, workerUrl } = this.#options
+    const settings: ThreadSettings = { cacheBytes, maxTextCharacters: maxTextBytes, maxTokenizers }
     const worker = new Worker(workerUrl, {
       name: 'tokenizer',
       execArgv: [],

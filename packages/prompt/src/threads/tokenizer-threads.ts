@@ -67,8 +67,9 @@ const spillJobs = 2
 const coldJobs = 0.5
 // A slow thread counts as one with so many more prompts.
 const slowJobs = 1024
-// A longer prompt may take for ever by itself (a megabyte without a space), so that any client could have a folder set aside.
-const blamedBytes = 262_144
+// A prompt of more than 256 Ki characters, which a template may make of this, may take for ever by itself (a megabyte without a space), so
+// that any client could have a folder set aside.
+const blamedBytes = 49_152
 // Loading a folder takes its time: so many times what one prompt may take.
 const loadBudgets = 3
 

@@ -3,8 +3,9 @@ import { PromptTokenizer } from '../tokenizer/prompt-tokenizer.js'
 import { JobRunner, transferable } from './job-runner.js'
 import type { ThreadRequest, ThreadSettings } from './messages.js'
 
-const { cacheBytes, maxTokenizers } = workerData as ThreadSettings
-const runner = new JobRunner(async (folder) => PromptTokenizer.load(folder, { cacheBytes }), maxTokenizers)
+const { cacheBytes, maxTextCharacters, maxTokenizers } = workerData as ThreadSettings
+const options = { cacheBytes, maxTextCharacters }
+const runner = new JobRunner(async (folder) => PromptTokenizer.load(folder, options), maxTokenizers)
 
 // The pool sends one prompt at a time.
 parentPort?.on('message', (request: ThreadRequest) => {

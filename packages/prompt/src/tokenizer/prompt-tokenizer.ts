@@ -20,11 +20,19 @@ import type { TokenizedPrompt } from './tokenized-prompt.js'
 import { type TokenizerFiles, readTokenizerFiles, vocabularySizeOf } from './tokenizer-files.js'
 import { libraryTokenizer } from './tokenizer-library.js'
 
+// A template may make much of a little: white space for what is nested deeply. So many characters it may write for each byte of the body,
+// and so many of its own.
+const charactersPerByte = 4
+const ownCharacters = 65_536
+
 /** How a tokenizer is used. */
 export interface PromptTokenizerOptions {
   /** Bound of what the cache of segments holds, in bytes. Default 64 MiB; 0 = no cache. */
   readonly cacheBytes?: number | undefined
-  /** A rendered prompt may have so many characters (UTF-16 units). Default 64 Mi. */
+  /**
+   * A rendered prompt may have so many characters (UTF-16 units), and never more than four for each byte of its body and 64 Ki beside.
+   * Default 64 Mi.
+   */
   readonly maxTextCharacters?: number | undefined
   /** The clock of templates that print the date. Default: the system's. */
   readonly now?: (() => Date) | undefined
@@ -44,11 +52,13 @@ export class PromptTokenizer {
   readonly #files: Pick<TokenizerFiles, 'templates' | 'specialTokens'>
   readonly #segments: SegmentTokenizer
   readonly #frame: SpecialFrame
-  readonly #rendering: RenderOptions
+  readonly #maximumCharacters: number
+  readonly #now: () => Date
 
   private constructor(folder: string, options: PromptTokenizerOptions) {
     const cacheBytes = wholeOption('cacheBytes', options.cacheBytes)
-    const maximumCharacters = wholeOption('maxTextCharacters', options.maxTextCharacters)
+    this.#maximumCharacters = wholeOption('maxTextCharacters', options.maxTextCharacters)
+    this.#now = options.now ?? (() => new Date())
     const files = readTokenizerFiles(folder)
     const { tokenizer, config, addedTokens, specialTokens, templates } = files
     this.#folder = folder
@@ -65,7 +75,6 @@ export class PromptTokenizer {
       const message = `${file}: it cannot be used (${reason})`
       throw new PromptError('PROMPT_TOKENIZER_INVALID', message, { cause, details: { file } })
     }
-    this.#rendering = { maximumCharacters, now: options.now ?? (() => new Date()) }
   }
 
   /**
@@ -94,11 +103,12 @@ export class PromptTokenizer {
    */
   read(endpoint: PromptEndpoint, body: Uint8Array): TokenizedPrompt {
     const object = parseBody(body)
-    if (endpoint === 'chat') return this.#readChat(object, object['messages'], object['tools'])
-    if (endpoint === 'responses')
-      return this.#readChat(object, responsesMessages(object), responsesTools(object['tools']))
     if (endpoint === 'completions') return this.#readPrompts(object)
-    return this.#count(endpoint, object)
+    const most = Math.min(this.#maximumCharacters, charactersPerByte * body.length + ownCharacters)
+    if (endpoint === 'chat') return this.#readChat(object, object['messages'], object['tools'], most)
+    if (endpoint === 'responses')
+      return this.#readChat(object, responsesMessages(object), responsesTools(object['tools']), most)
+    return this.#count(endpoint, object, most)
   }
 
   #readPrompts(body: JsonObject): TokenizedPrompt {
@@ -117,16 +127,22 @@ export class PromptTokenizer {
     return { ...first!, allTokens }
   }
 
-  #readChat(body: JsonObject, given: unknown, givenTools: unknown): TokenizedPrompt {
+  #readChat(
+    body: JsonObject,
+    given: unknown,
+    givenTools: unknown,
+    maximumCharacters: number,
+  ): TokenizedPrompt {
     const template = this.#templateFor(givenTools)
     const variables = this.#variablesOf(body, templateTools(givenTools))
     const isContinued = variables['continue_final_message'] === true
     const { messages, markedMessages, finalText } = conversationOf(given, template.contentFormat, isContinued)
-    const rendered = this.#render(template, { ...variables, messages }, finalText)
+    const rendering = { maximumCharacters, now: this.#now }
+    const rendered = textOf(template, { ...variables, messages }, rendering, finalText)
     const isFramed = body['add_special_tokens'] === true
     const limit = body['truncate_prompt_tokens']
     if (markedMessages === undefined) return this.#tokenize(rendered, isFramed, limit)
-    const marked = this.#render(template, { ...variables, messages: markedMessages }, finalText)
+    const marked = textOf(template, { ...variables, messages: markedMessages }, rendering, finalText)
     return this.#tokenize(rendered, isFramed, limit, commonLength(rendered, marked))
   }
 
@@ -158,18 +174,6 @@ export class PromptTokenizer {
     }
   }
 
-  /** @param finalText where the final message is to be continued */
-  #render(template: ChatTemplate, variables: JsonObject, finalText: string | undefined): string {
-    const rendered = template.render(variables, this.#rendering)
-    if (finalText === undefined) return rendered
-    const continued = upToFinalMessage(rendered, finalText)
-    if (continued !== undefined) return continued
-    throw new PromptError(
-      'PROMPT_TEMPLATE_FAILED',
-      'continue_final_message: the chat template changed the final message, so its end cannot be found',
-    )
-  }
-
   /** `exactCharacters` of the text are certain, all by default. */
   #tokenize(text: string, isFramed: boolean, limit: unknown, exactCharacters = text.length): TokenizedPrompt {
     const { before, after } = isFramed ? this.#frame : { before: [], after: [] }
@@ -183,10 +187,15 @@ export class PromptTokenizer {
     return { tokens, exactTokens: exactTokens === ids.length ? limit : 0, allTokens: limit, ...facts }
   }
 
-  #count(endpoint: PromptEndpoint, body: JsonObject): TokenizedPrompt {
+  #count(endpoint: PromptEndpoint, body: JsonObject, maximumCharacters: number): TokenizedPrompt {
     const isWhole = this.wholeReason !== undefined
     if (endpoint === 'tokenize' && body['messages'] !== undefined) {
-      const { allTokens, reusedTokens } = this.#readChat(body, body['messages'], body['tools'])
+      const { allTokens, reusedTokens } = this.#readChat(
+        body,
+        body['messages'],
+        body['tools'],
+        maximumCharacters,
+      )
       return { tokens: new Uint32Array(0), exactTokens: 0, allTokens, reusedTokens, isWhole }
     }
     const { texts, tokens } = countedTexts(endpoint, body)
@@ -200,6 +209,23 @@ export class PromptTokenizer {
     }
     return { tokens: new Uint32Array(0), exactTokens: 0, allTokens, reusedTokens, isWhole }
   }
+}
+
+/** @param finalText where the final message is to be continued */
+function textOf(
+  template: ChatTemplate,
+  variables: JsonObject,
+  rendering: RenderOptions,
+  finalText: string | undefined,
+): string {
+  const rendered = template.render(variables, rendering)
+  if (finalText === undefined) return rendered
+  const continued = upToFinalMessage(rendered, finalText)
+  if (continued !== undefined) return continued
+  throw new PromptError(
+    'PROMPT_TEMPLATE_FAILED',
+    'continue_final_message: the chat template changed the final message, so its end cannot be found',
+  )
 }
 
 function wholeOption(name: 'cacheBytes' | 'maxTextCharacters', given: number | undefined): number {

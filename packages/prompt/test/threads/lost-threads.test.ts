@@ -103,9 +103,9 @@ describe('a folder that costs threads', () => {
     expect(standIn.threads.counters).toMatchObject({ crashed: 3, setAside: 0 })
   })
 
-  it('is not set aside for prompts over 256 KiB, which may take for ever by themselves', async () => {
+  it('is not set aside for prompts over 48 KiB, which may take for ever by themselves', async () => {
     const standIn = new StandIn({ setAsideAfter: 1 })
-    const bytes = 262_144 - 'exit\n'.length
+    const bytes = 49_152 - 'exit\n'.length
     expect((await standIn.run('exit', 'a'.repeat(bytes + 1))).kind).toBe('failed')
     expect((await standIn.run('echo')).kind).toBe('done')
     expect(standIn.warnings.map(({ code }) => code)).toEqual(['tokenizer_killed'])

@@ -138,6 +138,21 @@ describe('a template that cannot be used leaves string prompts', () => {
     expect(codeOf(() => read(tight, 'chat', chat))).toBe('PROMPT_TEMPLATE_FAILED')
   })
 
+  it('makes much of a little: at most four characters of a byte, and 64 Ki', () => {
+    const spread = PromptTokenizer.load(
+      lettersFolder('{% for i in range(n) %}{{ messages[0].content }}{% endfor %}'),
+    )
+    const bodyOf = (n: number): string =>
+      JSON.stringify({
+        messages: [{ role: 'user', content: 'a'.repeat(10_000) }],
+        chat_template_kwargs: { n },
+      })
+    const most = Math.floor((4 * bodyOf(10).length + 65_536) / 10_000)
+    expect(read(spread, 'chat', bodyOf(most)).allTokens).toBe(10_000 * most)
+    expect(codeOf(() => read(spread, 'chat', bodyOf(most + 1)))).toBe('PROMPT_TEMPLATE_FAILED')
+    expect(codeOf(() => read(spread, 'tokenize', bodyOf(most + 1)))).toBe('PROMPT_TEMPLATE_FAILED')
+  })
+
   it('changes the message that is to be continued', () => {
     const tokenizer = PromptTokenizer.load(lettersFolder('{{ messages[-1].content | upper }}'))
     expect(codeOf(() => read(tokenizer, 'chat', { ...chat, continue_final_message: true }))).toBe(

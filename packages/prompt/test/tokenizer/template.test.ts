@@ -52,6 +52,15 @@ describe('what the library of templates does not know is refused, not guessed', 
   })
 })
 
+function failureOf(call: () => unknown): string {
+  try {
+    call()
+  } catch (error) {
+    return (error as Error).message
+  }
+  return 'nothing was thrown'
+}
+
 describe('the end of a template that is too much', () => {
   it('text beyond the maximum, of one piece and of many', () => {
     expect(render('{{ a }}', JSON.stringify({ a: 'x'.repeat(1000) }))).toHaveLength(1000)
@@ -80,6 +89,13 @@ describe('the end of a template that is too much', () => {
       `{% set ns = namespace(x=[1]) %}{% for i in range(${times}) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x | length }}`
     expect(render(of(21))).toBe(String(2 ** 21))
     expect(codeOf(() => render(of(22)))).toBe('PROMPT_TEMPLATE_FAILED')
+  })
+
+  it('JSON of a little that is nested deeply, written out with its white space', () => {
+    const deep = `{"a": ${'['.repeat(800)}${'1,'.repeat(200_000)}1${']'.repeat(800)}}`
+    expect(render('{{ a | tojson }}', deep, 1e6)).toHaveLength(2 * 800 + 3 * 200_000 + 1)
+    // Would be more than a text can be.
+    expect(failureOf(() => render('{{ a | tojson(indent=4) }}', deep, 1e6))).toContain('1000000 characters')
   })
 
   it('a macro that calls itself', () => {

@@ -293,6 +293,7 @@ export class ChatInterpreter extends Interpreter {
       ensuresAscii: isTruthy(given.get('ensure_ascii') ?? nullValue),
       sortsKeys: isTruthy(given.get('sort_keys') ?? nullValue),
       separators: parts.length === 2 ? [parts[0] ?? ', ', parts[1] ?? ': '] : undefined,
+      maximumCharacters: this.#maximumCharacters,
     }
   }
 }

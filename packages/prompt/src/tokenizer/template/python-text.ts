@@ -94,9 +94,11 @@ export interface JsonStyle {
   readonly ensuresAscii?: boolean | undefined
   readonly sortsKeys?: boolean | undefined
   readonly separators?: readonly [string, string] | undefined
+  /** The text may have so many characters (UTF-16 units). Default: as many as a text can have. */
+  readonly maximumCharacters?: number | undefined
 }
 
-/** Python's `json.dumps` of a template's value. Throws where it has no JSON. */
+/** Python's `json.dumps` of a template's value. Throws where it has no JSON, and a `RangeError` beyond the maximum of characters. */
 export function pythonJson(value: RuntimeValue, style: JsonStyle = {}, depth = 0): string {
   if (value instanceof StringValue) return jsonText(value.value, style)
   if (value instanceof BooleanValue) return value.value ? 'true' : 'false'
@@ -106,7 +108,7 @@ export function pythonJson(value: RuntimeValue, style: JsonStyle = {}, depth = 0
   const [between, afterKey] = style.separators ?? [style.indent === undefined ? ', ' : ',', ': ']
   if (value instanceof ArrayValue) {
     const items = value.value.map((item) => pythonJson(item, style, depth + 1))
-    return enclosed('[', items, ']', between, style.indent, depth)
+    return enclosed('[', items, ']', between, style, depth)
   }
   if (!(value instanceof ObjectValue)) throw new TypeError(`tojson of ${value.type}: it has no JSON`)
   const entries = [...value.value]
@@ -114,7 +116,7 @@ export function pythonJson(value: RuntimeValue, style: JsonStyle = {}, depth = 0
   const items = entries.map(
     ([key, held]) => jsonText(key, style) + afterKey + pythonJson(held, style, depth + 1),
   )
-  return enclosed('{', items, '}', between, style.indent, depth)
+  return enclosed('{', items, '}', between, style, depth)
 }
 
 function enclosed(
@@ -122,12 +124,16 @@ function enclosed(
   items: readonly string[],
   close: string,
   between: string,
-  indent: number | undefined,
+  { indent, maximumCharacters = Infinity }: JsonStyle,
   depth: number,
 ): string {
   if (indent === undefined || items.length === 0) return open + items.join(between) + close
   const outer = `\n${' '.repeat(indent * depth)}`
   const inner = outer + ' '.repeat(indent)
+  // Checked before: of a little that is nested deeply it may be gigabytes.
+  const length = items.reduce((sum, item) => sum + item.length + between.length + inner.length, 0)
+  if (length > maximumCharacters)
+    throw new RangeError(`its JSON has more than ${maximumCharacters} characters`)
   return open + inner + items.join(between + inner) + outer + close
 }
 
