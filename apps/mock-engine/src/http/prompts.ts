@@ -62,8 +62,8 @@ export function conversationPrompt(host: ServerHost, fields: ConversationFields)
 const mostCharacters = 16 * 1024 * 1024
 
 /**
- * The tokens of a text. Throws an `ApiError` of status 400 for one that has too many whatever they are, which would take long to find out:
- * for the context, or, where it is to be truncated, at all.
+ * The tokens of a text. Throws an `ApiError` of status 400, before it looks for them, for a text that has too many whatever they are: for
+ * the context, or, where it is to be truncated, at all.
  */
 export function encodedText(
   host: ServerHost,
