@@ -32,7 +32,7 @@ interface Edit {
  * last one counts, as for engines. `O(bytes)` where something is edited. Errors: none for a scan of these bytes.
  */
 export function spliceBody(bytes: Uint8Array, scan: ObjectScan, edits: BodyEdits): SplicedBody {
-  const list = edits.dropsNvext === true ? withoutKey(scan.entries, 'nvext') : []
+  const list = edits.dropsNvext === true ? withoutKey(bytes, scan.entries, 'nvext') : []
   const added: string[] = []
   const set = (key: string, text: string): void => {
     const entry = scan.find(key)
@@ -81,7 +81,7 @@ function usageEdit(bytes: Uint8Array, options: ObjectEntry | undefined): Edit | 
 }
 
 /** Takes every entry of a key out, each with one comma. */
-function withoutKey(entries: readonly ObjectEntry[], key: string): Edit[] {
+function withoutKey(bytes: Uint8Array, entries: readonly ObjectEntry[], key: string): Edit[] {
   let keptOne = false
   return entries.flatMap((entry, index) => {
     if (entry.key !== key) {
@@ -89,7 +89,9 @@ function withoutKey(entries: readonly ObjectEntry[], key: string): Edit[] {
       return []
     }
     if (keptOne) return { start: entries[index - 1]!.valueEnd, end: entry.valueEnd, text: '' }
-    return { start: entry.keyStart, end: entries[index + 1]?.keyStart ?? entry.valueEnd, text: '' }
+    const isLast = index === entries.length - 1
+    const end = isLast ? entry.valueEnd : bytes.indexOf(0x2c, entry.valueEnd) + 1
+    return { start: entry.keyStart, end, text: '' }
   })
 }
 
