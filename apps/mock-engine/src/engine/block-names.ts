@@ -57,13 +57,6 @@ export function extraKeysOfBlock(
   const keys: ExtraKey[] = loraName === undefined || loraName === '' ? [] : [loraName]
   for (const medium of media ?? [])
     if (medium.start < end && medium.end > start) keys.push([medium.identifier, medium.start - start])
-  if (start === 0 && cacheSalt !== undefined && cacheSalt !== '') keys.push(saltKey(cacheSalt))
+  if (start === 0 && cacheSalt !== undefined && cacheSalt !== '') keys.push(cacheSalt)
   return keys
-}
-
-const saltPrefix = 'dynamo-cache-salt:'
-
-/** In the form that routers recognise. */
-function saltKey(cacheSalt: string): string {
-  return cacheSalt.startsWith(saltPrefix) ? cacheSalt : saltPrefix + cacheSalt
 }

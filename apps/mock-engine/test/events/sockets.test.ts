@@ -165,9 +165,9 @@ describe('the replay socket', () => {
     const all = await replayed(endpoint, 0n)
     expect(all.map(({ sequence }) => sequence)).toEqual([0n, 1n, 2n, terminator])
     expect(all.map(({ batch }) => (batch?.[1][0]?.[8] as unknown[])?.[0])).toEqual([
-      ['dynamo-cache-salt:a'],
-      ['dynamo-cache-salt:b'],
-      ['dynamo-cache-salt:c'],
+      ['a'],
+      ['b'],
+      ['c'],
       undefined,
     ])
     expect((await replayed(endpoint, 2n)).map(({ sequence }) => sequence)).toEqual([2n, terminator])
