@@ -2,21 +2,11 @@ import { describe, expect, it } from 'vitest'
 import type { ServedEngineOptions } from '../../src/engine/engine-options.js'
 import { createServedEngine } from '../../src/engine/served-engine.js'
 import type { Generation } from '../../src/engine/serving.js'
-import { MockEngineError } from '../../src/errors.js'
+import { codeAfter } from '../support/codes.js'
 import { noModel, run, served, tokens } from './support/served.js'
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
-
-const codeOf = async (work: () => unknown): Promise<string | undefined> => {
-  try {
-    await work()
-    return undefined
-  } catch (error) {
-    if (!MockEngineError.isInstance(error)) throw error
-    return error.code
-  }
-}
 
 describe('an engine in real time', () => {
   it('serves many at once', async () => {
@@ -139,7 +129,7 @@ describe('faults', () => {
 
   it.each([0, -1, Number.NaN, Infinity])('%d times slower is refused', async (factor) => {
     const engine = await served()
-    expect(await codeOf(() => engine.setSlowness(factor))).toBe('MOCK_ENGINE_OPTION_INVALID')
+    expect(await codeAfter(() => engine.setSlowness(factor))).toBe('MOCK_ENGINE_OPTION_INVALID')
   })
 })
 
@@ -175,7 +165,7 @@ describe('a restart', () => {
   it('with facts that cannot be does not happen', async () => {
     const engine = await served()
     await run(engine, {})
-    expect(await codeOf(() => engine.restart({ blockSize: 1 }))).toBe('MOCK_ENGINE_OPTION_INVALID')
+    expect(await codeAfter(() => engine.restart({ blockSize: 1 }))).toBe('MOCK_ENGINE_OPTION_INVALID')
     expect((await run(engine, {})).cachedTokens).toBe(8)
   })
 
@@ -217,7 +207,7 @@ describe('options that cannot be', () => {
     { speedup: Number.NaN },
     { timing: { type: 'fixed', prefill_ms: -1, decode_ms: 0 } },
   ])('%o', async (options) => {
-    expect(await codeOf(() => createServedEngine({ model: noModel, ...options }))).toBe(
+    expect(await codeAfter(() => createServedEngine({ model: noModel, ...options }))).toBe(
       'MOCK_ENGINE_OPTION_INVALID',
     )
   })

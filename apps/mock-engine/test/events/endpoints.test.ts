@@ -1,16 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { MockEngineError } from '../../src/errors.js'
 import { endpointOfRank, isBoundByEngine, reachable } from '../../src/events/endpoints.js'
-
-const codeOf = (work: () => unknown): string | undefined => {
-  try {
-    work()
-    return undefined
-  } catch (error) {
-    if (!MockEngineError.isInstance(error)) throw error
-    return error.code
-  }
-}
+import { codeOf } from '../support/codes.js'
 
 describe('the endpoint of a rank', () => {
   it.each([

@@ -1,22 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { MockEngineError } from '../../src/errors.js'
 import { EventLog, keptBatches } from '../../src/events/event-log.js'
 import { RankPublisher } from '../../src/events/rank-publisher.js'
 import { run, served, tokens } from '../engine/support/served.js'
+import { codeAfter } from '../support/codes.js'
 import { LiveSubscriber, replayed, until } from './support/subscriber.js'
 
 const [live, replay] = ['tcp://127.0.0.1:0', 'tcp://127.0.0.1:0']
 const terminator = 2n ** 64n - 1n
-
-const codeOf = async (work: () => unknown): Promise<string | undefined> => {
-  try {
-    await work()
-    return undefined
-  } catch (error) {
-    if (!MockEngineError.isInstance(error)) throw error
-    return error.code
-  }
-}
 
 describe('the live socket', () => {
   it('tells what is stored and evicted, in batches that follow each other', async () => {
@@ -254,7 +244,7 @@ describe('faults of the events', () => {
 
   it.each([-0.1, 1.1, Number.NaN])('a share of %d is refused', async (lossFraction) => {
     const engine = await served()
-    expect(await codeOf(() => engine.setEventFault({ lossFraction }))).toBe('MOCK_ENGINE_OPTION_INVALID')
+    expect(await codeAfter(() => engine.setEventFault({ lossFraction }))).toBe('MOCK_ENGINE_OPTION_INVALID')
   })
 })
 
@@ -279,7 +269,7 @@ describe('an endpoint that cannot be had', () => {
   it('by one rank stops them all', async () => {
     await served({ events: { endpoint: 'inproc://taken_dp1' } })
     const events = { endpoint: 'inproc://taken' }
-    expect(await codeOf(() => served({ ranks: 2, events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
+    expect(await codeAfter(() => served({ ranks: 2, events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
     expect((await served({ events })).eventSockets).toHaveLength(1)
   })
 
@@ -293,7 +283,7 @@ describe('an endpoint that cannot be had', () => {
       endpoint: endpoint.replace('127.0.0.1', '*'),
       replayEndpoint: `tcp://127.0.0.1:${taken}`,
     }
-    expect(await codeOf(() => served({ events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
+    expect(await codeAfter(() => served({ events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
     const again = await served({ events: { endpoint: events.endpoint } })
     expect(again.eventSockets[0]!.endpoint).toBe(endpoint)
   })
@@ -305,12 +295,12 @@ describe('an endpoint that cannot be had', () => {
     { endpoint: 'tcp://not a host:5557' },
     { endpoint: live, replayEndpoint: 'x' },
   ])('%o', async (events) => {
-    expect(await codeOf(() => served({ events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
+    expect(await codeAfter(() => served({ events }))).toBe('MOCK_ENGINE_ENDPOINT_INVALID')
   })
 
   it('an option of events that cannot be', async () => {
     for (const rest of [{ hashes: 'u32' as never }, { lossSeed: 0.5 }])
-      expect(await codeOf(() => served({ events: { endpoint: live, ...rest } }))).toBe(
+      expect(await codeAfter(() => served({ events: { endpoint: live, ...rest } }))).toBe(
         'MOCK_ENGINE_OPTION_INVALID',
       )
   })

@@ -1,22 +1,12 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { Conversation } from '../../src/engine/serving.js'
-import { MockEngineError } from '../../src/errors.js'
 import { builtInModel } from '../../src/model/built-in-model.js'
 import { imageIdentifiers } from '../../src/model/messages.js'
+import { codeOf } from '../support/codes.js'
 import { conversation } from './support/conversations.js'
 
 const model = builtInModel()
-
-const codeOf = (work: () => unknown): string | undefined => {
-  try {
-    work()
-    return undefined
-  } catch (error) {
-    if (!MockEngineError.isInstance(error)) throw error
-    return error.code
-  }
-}
 
 describe('a conversation that cannot be rendered', () => {
   const image = { type: 'image_url', image_url: { url: 'http://x/y.png' } }

@@ -3,10 +3,10 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { MockEngineError } from '../../src/errors.js'
 import { modelFolderPath } from '../../src/model/built-in-model.js'
 import { loadModelFolder } from '../../src/model/model-folder.js'
 import { ReplyWriter } from '../../src/model/reply-writer.js'
+import { codeAfter } from '../support/codes.js'
 import { conversation } from './support/conversations.js'
 
 let folder = ''
@@ -20,16 +20,6 @@ afterEach(() => rmSync(folder, { recursive: true }))
 function configure(changes: Record<string, unknown>): void {
   const path = join(folder, 'tokenizer_config.json')
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), ...changes }))
-}
-
-const codeOf = async (work: () => unknown): Promise<string | undefined> => {
-  try {
-    await work()
-    return undefined
-  } catch (error) {
-    if (!MockEngineError.isInstance(error)) throw error
-    return error.code
-  }
 }
 
 describe('a folder that cannot be used', () => {
@@ -50,7 +40,7 @@ describe('a folder that cannot be used', () => {
     ],
   ])('%s', async (_name, spoil) => {
     spoil()
-    expect(await codeOf(() => loadModelFolder(folder))).toBe('MOCK_ENGINE_MODEL_INVALID')
+    expect(await codeAfter(() => loadModelFolder(folder))).toBe('MOCK_ENGINE_MODEL_INVALID')
   })
 })
 
@@ -148,7 +138,7 @@ describe('a chat template', () => {
       ['nothing of it', continued],
       [null, {}],
     ] as const)
-      expect(await codeOf(() => render(template, rest))).toBe('MOCK_ENGINE_CONVERSATION_INVALID')
+      expect(await codeAfter(() => render(template, rest))).toBe('MOCK_ENGINE_CONVERSATION_INVALID')
   })
 
   it('without an image token takes no images', async () => {
@@ -156,7 +146,7 @@ describe('a chat template', () => {
     const model = await loadModelFolder(folder)
     const content = [{ type: 'image_url', image_url: 'http://x/y.png' }]
     expect(model.imageToken).toBeUndefined()
-    expect(await codeOf(() => model.render(conversation([{ role: 'user', content }])))).toBe(
+    expect(await codeAfter(() => model.render(conversation([{ role: 'user', content }])))).toBe(
       'MOCK_ENGINE_CONVERSATION_INVALID',
     )
   })
