@@ -41,6 +41,12 @@ describe('what an engine tells fills in what a record leaves out', () => {
       totalKvBlocks: 900,
     })
     expect(workers.get(1n)!.registration.dataParallelSize).toBeUndefined()
+    add(2, { kvEventsEndpoints: new Map([[0, 'tcp://127.0.0.1:5']]) })
+    const sockets = { kvEventsEndpoint: 'tcp://127.0.0.1:6', replayEndpoint: 'tcp://127.0.0.1:7' }
+    const { kvEventsEndpoint, replayEndpoint } = workers.learn(2n, { ...facts, ...sockets }).registration
+    expect([kvEventsEndpoint, replayEndpoint]).toEqual([undefined, undefined])
+    add(3)
+    expect(workers.learn(3n, { ...facts, ...sockets }).registration).toMatchObject(sockets)
   })
 
   it('what is learned again takes the place of what was learned, a patch that of both', () => {

@@ -75,15 +75,15 @@ export function keptFleet(
   })
   const timers = new ManualTimers(clock)
   const engines: Record<string, FakeEngine | EngineReply | 'never'> = {}
-  const asked: { url: string; atMs: number; apiKey: string | undefined }[] = []
+  const asked: { url: string; atMs: number; apiKey: string | undefined; signal: AbortSignal }[] = []
   const keeper = new WorkerKeeper({
     workers: fleet.workers,
     timers,
     settings: settings.keeper,
     apiKeyOf: (workerId) => (workerId === 99n ? 'secret' : undefined),
     onWarning: (warning) => warnings.push(warning),
-    ask: async (url, { apiKey }) => {
-      asked.push({ url, atMs: clock.ms, apiKey })
+    ask: async (url, { apiKey, signal }) => {
+      asked.push({ url, atMs: clock.ms, apiKey, signal })
       const base = urlOf(Number(/:(\d+)/.exec(url)![1]!) - 9000)
       const engine = engines[base] ?? refused
       if (engine === 'never') return new Promise<never>(() => undefined)

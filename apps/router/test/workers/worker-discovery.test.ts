@@ -22,13 +22,14 @@ async function discover(
 ) {
   const { fleet, clock } = testFleet({ usesKvEvents: false })
   const timers = new ManualTimers(clock)
-  const reads = { count: 0 }
+  const reads: { count: number; gate?: Promise<void> } = { count: 0 }
   const discovery = new WorkerDiscovery({
     workers: fleet.workers,
     timers,
     sources,
     readFile: async (file) => {
       reads.count++
+      await reads.gate
       const text = files[file]
       if (text === undefined) throw new Error(`${file} is not there`)
       return text
@@ -82,10 +83,10 @@ describe('a worker file that is watched', () => {
     for (let flap = 0; flap < 5; flap++) {
       files[path] = fileOf(1)
       await timers.advance(2000)
+      expect(urls()).toHaveLength(2)
       files[path] = fileOf(1, 2)
       await timers.advance(1000)
     }
-    expect(urls()).toHaveLength(2)
   })
 
   it('that is invalid leaves the workers as they were, says where, and recovers (U55)', async () => {
@@ -217,5 +218,20 @@ describe('several sources', () => {
     discovery.close()
     await timers.advance(60_000)
     expect([reads.count, urls(), timers.pending]).toEqual([1, [urlOf(1)], 0])
+  })
+
+  it('a look that ends after that changes nothing', async () => {
+    const { discovery, timers, files, urls, reads } = await discover({ file: path }, { [path]: fileOf(1) })
+    files[path] = fileOf(1, 2)
+    let release = (): void => undefined
+    reads.gate = new Promise((resolve) => {
+      release = resolve
+    })
+    await timers.advance(1000)
+    expect(reads.count).toBe(2)
+    discovery.close()
+    release()
+    await timers.advance(5000)
+    expect([urls(), timers.pending]).toEqual([[urlOf(1)], 0])
   })
 })

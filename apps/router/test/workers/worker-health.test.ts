@@ -119,6 +119,9 @@ describe('breaker', () => {
     expect(hard()).toEqual(['breaker_open'])
     expect(health.byte(next, clock.ms)).toBe(true)
     expect(hard()).toEqual([])
+    // Closed, it counts anew.
+    for (let failure = 0; failure < 4; failure++) request('failed')
+    expect(hard()).toEqual([])
     expect(begin()).toBeDefined()
   })
 

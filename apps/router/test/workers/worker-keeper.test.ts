@@ -70,6 +70,25 @@ describe('a worker of which only the URL is known', () => {
     expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
   })
 
+  it('serves, though its engine cannot be asked, once its record lacks nothing', async () => {
+    const kept = open()
+    kept.start(1, { '/health': '', '/v1/models': { status: 401, body: '' } })
+    await settled()
+    expect(kept.against(1)).toEqual(['not_learned'])
+    const { registration } = kept.workers.get(1n)!
+    kept.workers.upsert({ ...registration, modelName: 'm', blockSize: 16 }, 'trusted')
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+  })
+
+  it('begins anew where another source names it', async () => {
+    const kept = open()
+    kept.start(1, refused, { modelName: 'm', blockSize: 16 })
+    await settled()
+    expect(kept.against(1)).toEqual(['inhibited'])
+    kept.workers.upsert(kept.workers.get(1n)!.registration, 'selection')
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+  })
+
   it('that the fleet cannot take is out, says why, and harms nothing', async () => {
     const kept = open()
     const ranks = Array.from(
@@ -117,6 +136,20 @@ describe('probes', () => {
     expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
   })
 
+  it('read what was learned again only when it is old, or something was wrong', async () => {
+    const kept = open()
+    kept.start(1)
+    await kept.timers.advance(10_000)
+    expect([kept.askedFor('/health'), kept.askedFor('/metrics')]).toEqual([3, 1])
+    kept.engines['http://127.0.0.1:9001'] = late
+    await kept.timers.advance(5000)
+    kept.engines['http://127.0.0.1:9001'] = vllm()
+    await kept.timers.advance(1000)
+    expect(kept.askedFor('/metrics')).toBe(2)
+    await kept.timers.advance(10_000)
+    expect([kept.askedFor('/health'), kept.askedFor('/metrics')]).toEqual([7, 2])
+  })
+
   it('warn once when a worker goes', async () => {
     const kept = open()
     kept.start(1, { '/health': { status: 503, body: '' } }, { modelName: 'm', blockSize: 16 })
@@ -144,8 +177,23 @@ describe('probes', () => {
     const kept = open()
     kept.start(1)
     kept.workers.remove(1n)
+    expect(kept.asked[0]!.signal.aborted).toBe(true)
     await settled()
     expect([kept.workers.size, kept.keeper.size, kept.keeper.begin(1n)]).toEqual([0, 0, undefined])
+    // What looks for silence is all that is left.
+    expect(kept.timers.pending).toBe(1)
+  })
+
+  it('a request that ends after its worker left changes nothing either', async () => {
+    const kept = open()
+    kept.start(1)
+    await settled()
+    const attempt = kept.keeper.begin(1n)!
+    kept.workers.remove(1n)
+    attempt.end('refused')
+    kept.start(1)
+    await settled()
+    expect(kept.against(1)).toEqual([])
   })
 
   it('one that never answers keeps no other waiting (U45)', async () => {
@@ -256,21 +304,29 @@ describe('another process (2.10, E6)', () => {
     expect(kept.lifecycle(1)).toBe('schedulable')
   })
 
-  it('without a start time, a refusal that ended counts after 5 s', async () => {
-    const kept = open()
-    const engine = { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' }
-    kept.start(1, engine)
-    await settled()
-    request(kept, 1, 'refused')
-    await kept.timers.advance(1000)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-    const restarts = () => kept.warnings.filter(({ code }) => code === 'worker_restarted').length
-    kept.fleet.tick()
-    expect(restarts()).toBe(0)
-    await kept.timers.advance(5000)
-    kept.fleet.tick()
-    expect(restarts()).toBe(1)
-  })
+  it.each(['request', 'probe'])(
+    'without a start time, a refused %s counts 5 s after it ended',
+    async (who) => {
+      const kept = open()
+      const engine = { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' }
+      kept.start(1, engine)
+      await settled()
+      if (who === 'request') request(kept, 1, 'refused')
+      else {
+        kept.engines['http://127.0.0.1:9001'] = refused
+        await kept.timers.advance(5000)
+        kept.engines['http://127.0.0.1:9001'] = engine
+      }
+      await kept.timers.advance(1000)
+      expect(kept.lifecycle(1)).toBe('schedulable')
+      const restarts = () => kept.warnings.filter(({ code }) => code === 'worker_restarted').length
+      kept.fleet.tick()
+      expect(restarts()).toBe(0)
+      await kept.timers.advance(5000)
+      kept.fleet.tick()
+      expect(restarts()).toBe(1)
+    },
+  )
 
   it('is looked for every 15 s even when nothing seems wrong, and its sizes are read again', async () => {
     const kept = open()
@@ -310,7 +366,9 @@ describe('requests', () => {
     await kept.timers.advance(1500)
     request(kept, 1, 'refused')
     kept.engines['http://127.0.0.1:9001'] = refused
+    const before = kept.askedFor('9001/health')
     await kept.timers.advance(60_000)
+    expect(kept.askedFor('9001/health') - before).toBe(60)
     expect(kept.against(1)).toContain('inhibited')
     expect(kept.keeper.begin(1n)).toBeUndefined()
     kept.engines['http://127.0.0.1:9001'] = vllm()
@@ -333,6 +391,16 @@ describe('requests', () => {
     await settled()
     request(kept, 1, 500)
     expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
+  })
+
+  it('that fail do not count when the others only drain', async () => {
+    const kept = open()
+    kept.start(1)
+    kept.start(2)
+    await settled()
+    kept.workers.drain(2n)
+    request(kept, 1, 500)
+    expect(kept.lifecycle(1)).toBe('schedulable')
   })
 
   it('an avoided worker is back when the last other one leaves', async () => {
@@ -387,6 +455,16 @@ describe('requests', () => {
     await kept.timers.advance(3000)
     slow.byte()
     slow.end('answered')
+    // Neither its own times count nor those of another model.
+    kept.start(3, vllm({ model: 'other' }))
+    await settled()
+    const slower = [kept.keeper.begin(1n)!, kept.keeper.begin(3n)!]
+    for (const attempt of slower) attempt.head(200)
+    await kept.timers.advance(9000)
+    for (const attempt of slower) {
+      attempt.byte()
+      attempt.end('answered')
+    }
     kept.keeper.begin(1n)
     await kept.timers.advance(29_000)
     expect(kept.lifecycle(1)).toBe('schedulable')
