@@ -1,31 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PromptReading } from '@router/prompt'
-import { scanObject } from '@router/prompt'
-import type { FleetPartition } from '../fleet/fleet-partition.js'
-import type { FleetRequest, Selection } from '../fleet/fleet-request.js'
+import type { Selection } from '../fleet/fleet-request.js'
 import { HttpError } from '../http/http-error.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner, endAndClose } from './attempt.js'
-import { spliceBody } from './body-splices.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import { brokenStreamEvent, proxyAnswerOf, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
 import type { LiveRequest, ProxyState } from './proxy-state.js'
+import { RequestBookings } from './request-bookings.js'
 import type { RequestEnding, RequestFacts } from './request-facts.js'
-import { fleetRequestOf } from './routed-prompt.js'
-import { type RoutingFacts, readRoutingFacts } from './routing-facts.js'
-import type { ServedModel } from './served-models.js'
-
-/** What a request turned out to be, once its body was read. */
-interface Routed {
-  readonly facts: RoutingFacts
-  readonly model: ServedModel
-  readonly partition: FleetPartition
-  readonly reading: PromptReading
-  readonly request: FleetRequest
-  /** Workers that it may go to; absent = all. */
-  readonly allowed: readonly bigint[] | undefined
-  readonly body: Uint8Array
-}
+import { type RequestIntake, takeIn } from './request-intake.js'
 
 /**
  * One request of a client, from its body to the end of the answer: what it is routed on, a booking for each try, and the tries. Every
@@ -40,21 +24,17 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   readonly #request: IncomingMessage
   readonly #target: ProxyEndpoint
   readonly #requestId: string
-  /** Names its bookings; no client can choose it. */
-  readonly #innerId: string
   readonly #startedMs: number
   #release: () => void = () => undefined
-  #routed: Routed | undefined
-  #facts: RoutingFacts | undefined
+  #intake: RequestIntake | undefined
+  #reading: PromptReading | undefined
+  #bookings: RequestBookings | undefined
   #selection: Selection | undefined
-  #bookingId: string | undefined
   #attempt: Attempt | undefined
   #attempts = 0
   #retries = 0
   #isRetrying = false
-  readonly #tried = new Set<bigint>()
   readonly #triedFresh = new Set<bigint>()
-  #isPrefillOver = false
   #firstByteMs: number | undefined
   #isOver = false
 
@@ -71,7 +51,6 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#request = request
     this.response = response
     this.#requestId = id
-    this.#innerId = state.nextInnerId()
     this.#startedMs = state.nowMs()
   }
 
@@ -103,23 +82,17 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   sent(): void {
-    const { partition, request } = this.#routed!
-    partition.router.noteDispatched(this.#bookingId!, request.prompt.blocks!, request.terms?.chunks?.hashes)
+    this.#bookings!.dispatched()
   }
 
   progressed(contentChunks: number): void {
-    const { router } = this.#routed!.partition
-    const id = this.#bookingId!
-    if (!this.#isPrefillOver) router.markPrefillCompleted(id)
-    this.#isPrefillOver = true
-    router.noteOutput(id, contentChunks)
+    this.#bookings!.progressed(contentChunks)
   }
 
   ended(outcome: AttemptOutcome): void {
     const attempt = this.#attempt!
     this.#attempt = undefined
-    this.#isPrefillOver = false
-    this.#free()
+    this.#bookings!.free()
     if (this.#isRetrying) this.#state.budget.giveBack()
     this.#isRetrying = false
     if (!Number.isNaN(attempt.firstByteMs)) this.#firstByteMs = attempt.firstByteMs - this.#startedMs
@@ -141,85 +114,36 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
 
   #read(body: Buffer): void {
     try {
-      const { fleet, models, reader, settings } = this.#state
-      const scan = scanObject(body)
-      const nvext = scan.find('nvext')
-      const facts = readRoutingFacts(
-        this.#request.headers,
-        nvext && body.subarray(nvext.valueStart, nvext.valueEnd),
-        { trustsHeaders: settings.trustsRoutingHeaders, readsNvext: settings.readsNvext },
-      )
-      this.#facts = facts
-      const named = scan.find('model')
-      const model = models.resolve(named && textOf(body.subarray(named.valueStart, named.valueEnd)))
-      const { routingGroup } = facts
-      const partition = fleet.ready({ model: model.partition, routingGroup, role: 'aggregated' })
-      const { blockSize, isEagle } = partition.shape
-      const spliced = spliceBody(body, scan, {
-        model: named === undefined || isNamed(body, named, model.engineName) ? undefined : model.engineName,
-        cacheSalt: facts.cacheSalt,
-        dropsNvext: nvext !== undefined,
-        asksUsage: settings.injectsUsage && this.#target.reportsUsageOnDemand,
-      })
-      this.stripsUsage = spliced.addedUsage
-      const reading = reader.read({
-        endpoint: this.#target.prompt,
-        body,
-        tokenizer: settings.tokenizerOf(model.partition),
-        blockSize,
-        isEagle,
-        loraName: model.loraName,
-        cacheSalt: facts.cacheSalt,
-        nvext: settings.readsNvext,
-        model: model.partition,
-      })
-      const go = (found: PromptReading): void => {
-        if (this.#isOver) return
-        const request = fleetRequestOf(found, facts, model.loraName, reader)
-        const allowed = this.#allowedOf(found, model, facts)
-        this.#routed = { facts, model, partition, reading: found, request, allowed, body: spliced.bytes }
-        this.#begin()
-      }
-      if (reading instanceof Promise) reading.then(go).catch((error: unknown) => this.#refuse(error))
-      else go(reading)
+      const intake = takeIn(this.#state, this.#target, this.#request, body)
+      this.#intake = intake
+      this.stripsUsage = intake.addedUsage
+      const { reading } = intake
+      if (reading instanceof Promise)
+        reading.then((found) => this.#route(intake, found)).catch((error: unknown) => this.#refuse(error))
+      else this.#route(intake, reading)
     } catch (error) {
       this.#refuse(error)
     }
   }
 
-  /** Where it may go: a pin, the holder of the response that it goes on from, or the workers that serve its model. */
-  #allowedOf(
-    { body }: PromptReading,
-    model: ServedModel,
-    facts: RoutingFacts,
-  ): readonly bigint[] | undefined {
-    if (facts.workerId !== undefined) return [facts.workerId]
-    const { previousResponseId } = body
-    const holder = previousResponseId === undefined ? undefined : this.#state.owners.get(previousResponseId)
-    return holder === undefined ? model.workerIds : [holder]
-  }
-
-  #begin(): void {
-    try {
-      this.#send()
-    } catch (error) {
-      this.#refuse(error)
-    }
+  #route(intake: RequestIntake, reading: PromptReading): void {
+    if (this.#isOver) return
+    this.#reading = reading
+    this.#bookings = new RequestBookings(this.#state, intake, reading)
+    this.#send()
   }
 
   /** Books a rank and sends the request there. Errors: those of `Fleet.reserve`. */
   #send(again?: Selection): void {
-    const { partition, body } = this.#routed!
     const { upstreams, watch, settings, nowMs } = this.#state
-    let selection: Selection
-    let watched
-    for (;;) {
-      selection = this.#reserve(again)
-      watched = watch?.begin(selection.workerId)
-      if (watch === undefined || watched !== undefined) break
-      this.#free()
-      this.#tried.add(selection.workerId)
-      again = undefined
+    const bookings = this.#bookings!
+    let selection = again === undefined ? bookings.reserve() : bookings.reserveAgain(again)
+    let watched = watch?.begin(selection.workerId)
+    while (watch !== undefined && watched === undefined) {
+      bookings.free()
+      bookings.exclude(selection.workerId)
+      selection = bookings.reserve()
+      watched = watch.begin(selection.workerId)
     }
     const { workerId, dpRank, endpoint } = selection
     this.#selection = selection
@@ -232,7 +156,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       deadlineMs: this.#startedMs + settings.requestTimeoutMs,
     })
     this.#attempt = attempt
-    const { table } = partition.router.partition
+    const { table } = bookings.partition.router.partition
     const ranks = table.workers[table.workerIndexOf(workerId)]?.dataParallelSize ?? 1
     const headers = requestHeaders(this.#request, {
       passesAuthorization: settings.passesAuthorization,
@@ -241,44 +165,13 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     try {
       upstreams.dispatch(
         endpoint,
-        { method: 'POST', path: this.#request.url!, headers, body },
+        { method: 'POST', path: this.#request.url!, headers, body: this.#intake!.body },
         attempt,
         again !== undefined,
       )
     } catch (error) {
       attempt.onError(error as Error)
     }
-  }
-
-  #reserve(again: Selection | undefined): Selection {
-    const { facts, model, partition, request, allowed } = this.#routed!
-    const { fleet } = this.#state
-    const name = partition.name
-    const id = `${this.#innerId}.${this.#attempts}.${this.#tried.size}`
-    const book = (terms: FleetRequest['terms']): Selection => {
-      const booking = { requestId: id, isRelayed: true, isDispatched: false }
-      const made = fleet.reserve(name, { ...request, terms: { ...request.terms, ...terms } }, booking)
-      this.#bookingId = id
-      return made
-    }
-    if (again !== undefined) return book({ pinnedWorker: { workerId: again.workerId, dpRank: again.dpRank } })
-    if (facts.workerId !== undefined && facts.dpRank !== undefined)
-      return book({
-        pinnedWorker: { workerId: facts.workerId, dpRank: facts.dpRank },
-        allowedWorkerIds: model.workerIds,
-      })
-    const selection = book({ allowedWorkerIds: this.#untried(partition, allowed) })
-    const { dpRank } = facts
-    if (dpRank === undefined || selection.dpRank === dpRank) return selection
-    // A rank of whichever worker: of the one that was chosen.
-    this.#free()
-    return book({ pinnedWorker: { workerId: selection.workerId, dpRank } })
-  }
-
-  #untried(partition: FleetPartition, allowed: readonly bigint[] | undefined): readonly bigint[] | undefined {
-    if (this.#tried.size === 0) return allowed
-    const all = allowed ?? partition.router.partition.table.workers.map(({ workerId }) => workerId)
-    return all.filter((workerId) => !this.#tried.has(workerId))
   }
 
   #headersOf({ workerId, dpRank, overlaps, partition }: Selection): string[] {
@@ -301,7 +194,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
         this.#send(selection)
         return
       }
-      this.#tried.add(workerId)
+      this.#bookings!.exclude(workerId)
       if (isInTime && this.#retries < settings.retryLimit && budget.take()) {
         this.#isRetrying = true
         this.#retries++
@@ -353,7 +246,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #learn({ usage, responseId }: Attempt): void {
     const { reader, owners } = this.#state
     if (responseId !== undefined) owners.set(responseId, this.#selection!.workerId)
-    if (usage?.promptTokens !== undefined) reader.learn(this.#routed!.reading, usage.promptTokens)
+    if (usage?.promptTokens !== undefined) reader.learn(this.#reading!, usage.promptTokens)
   }
 
   #clientGone(): void {
@@ -362,16 +255,10 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     else this.#attempt.cancel()
   }
 
-  #free(): void {
-    const id = this.#bookingId
-    this.#bookingId = undefined
-    if (id !== undefined) this.#routed!.partition.router.free(id)
-  }
-
   #finish(ending: RequestEnding, attempt: Attempt | undefined, errorCode?: string): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#free()
+    this.#bookings?.free()
     this.#release()
     this.#state.live.delete(this)
     this.#state.budget.requests--
@@ -379,7 +266,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   #factsOf(ending: RequestEnding, attempt: Attempt | undefined, errorCode: string | undefined): RequestFacts {
-    const routed = this.#routed
+    const intake = this.#intake
+    const reading = this.#reading
     const selection = this.#selection
     return {
       requestId: this.#requestId,
@@ -387,35 +275,21 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       ending,
       status: this.response.headersSent ? this.response.statusCode : 0,
       errorCode,
-      model: routed?.model.partition,
+      model: intake?.model.partition,
       workerId: selection?.workerId,
       dpRank: selection?.dpRank,
-      exactness: routed?.reading.exactness,
-      cause: routed?.reading.cause,
-      promptTokens: routed?.reading.allTokens,
-      isEstimated: routed?.reading.isEstimated ?? false,
+      exactness: reading?.exactness,
+      cause: reading?.cause,
+      promptTokens: reading?.allTokens,
+      isEstimated: reading?.isEstimated ?? false,
       predictedTokens: selection?.cachedTokens,
-      blockSize: routed?.partition.shape.blockSize,
+      blockSize: intake?.partition.shape.blockSize,
       usage: attempt?.usage,
       contentChunks: attempt?.contentChunks ?? 0,
       firstByteMs: this.#firstByteMs,
       totalMs: this.#state.nowMs() - this.#startedMs,
       attempts: this.#attempts,
-      ignoredHints: this.#facts?.ignoredHints ?? [],
+      ignoredHints: intake?.facts.ignoredHints ?? [],
     }
   }
-}
-
-/** A model's name; anything but a non-empty text is as good as none. */
-function textOf(value: Uint8Array): string | undefined {
-  const name = JSON.parse(Buffer.from(value).toString()) as unknown
-  return typeof name === 'string' && name !== '' ? name : undefined
-}
-
-function isNamed(
-  body: Uint8Array,
-  entry: { readonly valueStart: number; readonly valueEnd: number },
-  name: string,
-): boolean {
-  return textOf(body.subarray(entry.valueStart, entry.valueEnd)) === name
 }

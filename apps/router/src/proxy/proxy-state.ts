@@ -51,7 +51,5 @@ export class ProxyState {
   }
 
   /** An id that no other request of this process has or gets. */
-  nextInnerId(): string {
-    return this.#idPrefix + ++this.#ids
-  }
+  readonly nextInnerId = (): string => this.#idPrefix + ++this.#ids
 }

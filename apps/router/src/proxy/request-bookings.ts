@@ -1,0 +1,123 @@
+import type { PromptReading } from '@router/prompt'
+import type { FleetPartition } from '../fleet/fleet-partition.js'
+import type { FleetPrompt, RequestTerms, Selection } from '../fleet/fleet-request.js'
+import type { Fleet } from '../fleet/fleet.js'
+import type { ProxyState } from './proxy-state.js'
+import type { RequestIntake } from './request-intake.js'
+
+/** Where a request may go beside what its policy says. */
+type Terms = { -readonly [Key in keyof RequestTerms]: RequestTerms[Key] }
+
+/**
+ * The bookings of one request, one after another: each try has its own, which is freed before the next. What it is booked on are blocks,
+ * content chunks, or both (host.md 9.1, 14.2), with the load of all its prompts.
+ */
+export class RequestBookings {
+  readonly partition: FleetPartition
+  readonly #fleet: Fleet
+  readonly #prompt: FleetPrompt
+  readonly #terms: Terms
+  readonly #pin: { readonly workerId: bigint | undefined; readonly dpRank: number | undefined }
+  /** Workers that it may go to; absent = all of the partition. */
+  readonly #allowed: readonly bigint[] | undefined
+  readonly #innerId: string
+  readonly #tried = new Set<bigint>()
+  #tries = 0
+  #bookingId: string | undefined
+  #isPrefillOver = false
+
+  constructor(
+    { fleet, reader, owners, nextInnerId }: ProxyState,
+    intake: RequestIntake,
+    reading: PromptReading,
+  ) {
+    const { facts, model, partition } = intake
+    const { blocks, chunks, allTokens, exactness, body } = reading
+    const { previousResponseId } = body
+    const holder = previousResponseId === undefined ? undefined : owners.get(previousResponseId)
+    this.partition = partition
+    this.#fleet = fleet
+    this.#innerId = nextInnerId()
+    this.#pin = facts
+    this.#allowed =
+      facts.workerId !== undefined ? [facts.workerId] : holder !== undefined ? [holder] : model.workerIds
+    this.#prompt = { blocks, promptTokens: allTokens, loraName: model.loraName }
+    this.#terms = {
+      policyClass: facts.policyClass,
+      priorityJump: facts.priorityJump,
+      strictPriority: facts.strictPriority,
+      expectedOutputTokens: facts.expectedOutputTokens,
+      chunks: chunks && {
+        hashes: chunks,
+        overlapBlocks: (matched) => reader.overlapBlocks(reading, matched),
+      },
+      isUnhashed: exactness === 'nothing',
+      allowedWorkerIds: undefined,
+      pinnedWorker: undefined,
+    }
+  }
+
+  /** Books it on a rank of a worker that was not tried. Errors: those of `Fleet.reserve`. */
+  reserve(): Selection {
+    const { workerId, dpRank } = this.#pin
+    if (workerId !== undefined && dpRank !== undefined && this.#tried.size === 0)
+      return this.#book({ workerId, dpRank }, this.#allowed)
+    const selection = this.#book(undefined, this.#untried())
+    if (dpRank === undefined || selection.dpRank === dpRank) return selection
+    // A rank of whichever worker: of the one that was chosen.
+    this.free()
+    return this.#book({ workerId: selection.workerId, dpRank }, undefined)
+  }
+
+  /** Books it where it was before. Errors: those of `Fleet.reserve`. */
+  reserveAgain({ workerId, dpRank }: Selection): Selection {
+    return this.#book({ workerId, dpRank }, undefined)
+  }
+
+  /** A worker is out of the question from now on. */
+  exclude(workerId: bigint): void {
+    this.#tried.add(workerId)
+  }
+
+  /** The request went out: from now on its rank is believed to hold its prompt. */
+  dispatched(): void {
+    const { router } = this.partition
+    if (this.#bookingId !== undefined)
+      router.noteDispatched(this.#bookingId, this.#prompt.blocks!, this.#terms.chunks?.hashes)
+  }
+
+  /** So many tokens came so far; with the first one its prefill is over. */
+  progressed(tokens: number): void {
+    const { router } = this.partition
+    if (this.#bookingId === undefined) return
+    if (!this.#isPrefillOver) router.markPrefillCompleted(this.#bookingId)
+    this.#isPrefillOver = true
+    router.noteOutput(this.#bookingId, tokens)
+  }
+
+  /** Frees what is booked; again is fine. */
+  free(): void {
+    const id = this.#bookingId
+    this.#bookingId = undefined
+    this.#isPrefillOver = false
+    if (id !== undefined) this.partition.router.free(id)
+  }
+
+  #book(pinnedWorker: RequestTerms['pinnedWorker'], allowed: readonly bigint[] | undefined): Selection {
+    const requestId = `${this.#innerId}.${this.#tries++}`
+    const terms = this.#terms
+    terms.pinnedWorker = pinnedWorker
+    terms.allowedWorkerIds = allowed
+    const booking = { requestId, isRelayed: true, isDispatched: false }
+    const selection = this.#fleet.reserve(this.partition.name, { prompt: this.#prompt, terms }, booking)
+    this.#bookingId = requestId
+    return selection
+  }
+
+  #untried(): readonly bigint[] | undefined {
+    if (this.#tried.size === 0) return this.#allowed
+    const { workers } = this.partition.router.partition.table
+    const all = this.#allowed ?? workers.map(({ workerId }) => workerId)
+    return all.filter((workerId) => !this.#tried.has(workerId))
+  }
+}

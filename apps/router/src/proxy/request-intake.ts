@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http'
+import { type ObjectEntry, type PromptReading, scanObject } from '@router/prompt'
+import type { FleetPartition } from '../fleet/fleet-partition.js'
+import { spliceBody } from './body-splices.js'
+import type { ProxyEndpoint } from './endpoints.js'
+import type { ProxyState } from './proxy-state.js'
+import { type RoutingFacts, readRoutingFacts } from './routing-facts.js'
+import type { ServedModel } from './served-models.js'
+
+/** What a request turned out to be, once its body was read. */
+export interface RequestIntake {
+  readonly facts: RoutingFacts
+  readonly model: ServedModel
+  readonly partition: FleetPartition
+  /** What it is routed on; a promise where a tokenizer is asked. */
+  readonly reading: PromptReading | Promise<PromptReading>
+  /** For the engine. */
+  readonly body: Uint8Array
+  /** The engine will report a usage that the client did not ask for. */
+  readonly addedUsage: boolean
+}
+
+/**
+ * Reads a request: who should answer it, what it is routed on, and what the engine gets. Errors: those of `scanObject`, of
+ * `readRoutingFacts`, of `ServedModels.resolve` and of `PromptReader.read`; `ROUTER_NOT_READY`.
+ */
+export function takeIn(
+  { fleet, models, reader, settings }: ProxyState,
+  target: ProxyEndpoint,
+  { headers }: IncomingMessage,
+  body: Buffer,
+): RequestIntake {
+  const scan = scanObject(body)
+  const nvext = scan.find('nvext')
+  const { trustsRoutingHeaders: trustsHeaders, readsNvext } = settings
+  const facts = readRoutingFacts(headers, nvext && valueOf(body, nvext), { trustsHeaders, readsNvext })
+  const named = scan.find('model')
+  const name = named && textOf(valueOf(body, named))
+  const model = models.resolve(name)
+  const partition = fleet.ready({
+    model: model.partition,
+    routingGroup: facts.routingGroup,
+    role: 'aggregated',
+  })
+  const { bytes, addedUsage } = spliceBody(body, scan, {
+    model: name === undefined || name === model.engineName ? undefined : model.engineName,
+    cacheSalt: facts.cacheSalt,
+    dropsNvext: nvext !== undefined,
+    asksUsage: settings.injectsUsage && target.reportsUsageOnDemand,
+  })
+  const reading = reader.read({
+    endpoint: target.prompt,
+    body,
+    tokenizer: settings.tokenizerOf(model.partition),
+    blockSize: partition.shape.blockSize,
+    isEagle: partition.shape.isEagle,
+    loraName: model.loraName,
+    cacheSalt: facts.cacheSalt,
+    nvext: readsNvext,
+    model: model.partition,
+  })
+  return { facts, model, partition, reading, body: bytes, addedUsage }
+}
+
+function valueOf(body: Uint8Array, { valueStart, valueEnd }: ObjectEntry): Uint8Array {
+  return body.subarray(valueStart, valueEnd)
+}
+
+/** A model's name; anything but a non-empty text is as good as none. */
+function textOf(value: Uint8Array): string | undefined {
+  const name = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.length).toString()) as unknown
+  return typeof name === 'string' && name !== '' ? name : undefined
+}
