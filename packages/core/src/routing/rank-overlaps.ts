@@ -17,19 +17,9 @@ export interface RankOverlap {
 
 /** What the last lookup wrote, for `count` rows of a settled table from `first` on. */
 export function rankOverlaps(table: WorkerTable, first: number, count: number): RankOverlap[] {
-  const { deviceOverlapBlocks, hostOverlapBlocks, diskOverlapBlocks, estimateTokens, isAvailable } =
-    table.columns.views.cache!
   return Array.from({ length: count }, (_, offset) => {
-    const row = first + offset
-    const isKnown = isAvailable[row] === 1
-    return {
-      ...rankAt(table, row),
-      isKnown,
-      deviceBlocks: isKnown ? deviceOverlapBlocks[row]! : 0,
-      hostBlocks: isKnown ? hostOverlapBlocks[row]! : 0,
-      diskBlocks: isKnown ? diskOverlapBlocks[row]! : 0,
-      cachedTokens: isKnown ? estimateTokens[row]! : 0,
-    }
+    const { workerId, dpRank } = rankAt(table, first + offset)
+    return overlapAt(table, first + offset, workerId, dpRank)
   })
 }
 
@@ -37,5 +27,24 @@ export function rankOverlaps(table: WorkerTable, first: number, count: number): 
 export function overlapsOfWorker(table: WorkerTable, workerId: bigint): RankOverlap[] {
   const worker = table.workerIndexOf(workerId)
   if (worker < 0) return []
-  return rankOverlaps(table, table.firstRowOfWorker[worker]!, table.workers[worker]!.dataParallelSize)
+  const first = table.firstRowOfWorker[worker]!
+  const { dpRank } = table.columns.views.identity!
+  const overlaps: RankOverlap[] = []
+  for (let row = first; row < first + table.workers[worker]!.dataParallelSize; row++)
+    overlaps.push(overlapAt(table, row, workerId, dpRank[row]!))
+  return overlaps
+}
+
+function overlapAt(table: WorkerTable, row: number, workerId: bigint, dpRank: number): RankOverlap {
+  const cache = table.columns.views.cache!
+  const isKnown = cache.isAvailable[row] === 1
+  return {
+    workerId,
+    dpRank,
+    isKnown,
+    deviceBlocks: isKnown ? cache.deviceOverlapBlocks[row]! : 0,
+    hostBlocks: isKnown ? cache.hostOverlapBlocks[row]! : 0,
+    diskBlocks: isKnown ? cache.diskOverlapBlocks[row]! : 0,
+    cachedTokens: isKnown ? cache.estimateTokens[row]! : 0,
+  }
 }
