@@ -54,7 +54,7 @@ const removalMs = 2000
 /**
  * Puts the workers of flags, of a watched file and of DNS names into a fleet, and takes them out again. A worker that several sources name
  * belongs to the first of them. A file or name that cannot be read leaves everything as it was; so does what the API did to a worker whose
- * record stays as it is.
+ * record stays as it is. What it keeps is bounded by what the sources say.
  */
 export class WorkerDiscovery {
   readonly #options: WorkerDiscoveryOptions
