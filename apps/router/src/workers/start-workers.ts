@@ -4,6 +4,7 @@ import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { Fleet } from '../fleet/fleet.js'
 import type { Finding } from '../fleet/health-causes.js'
 import { checkedLookup, engineClient } from './engine-client.js'
+import { learnedFindings } from './learning/learned-findings.js'
 import { WorkerDiscovery, type WorkerSources } from './sources/worker-discovery.js'
 import { type Timers, processTimers } from './timers.js'
 import { type KeeperSettings, WorkerKeeper } from './worker-keeper.js'
@@ -63,7 +64,7 @@ export async function startWorkers(options: StartWorkersOptions): Promise<Runnin
     keeper,
     apiKeyOf,
     lookup: checkedLookup(rules),
-    findings: () => [...discovery.findings(), ...keeper.findings()],
+    findings: () => [...discovery.findings(), ...learnedFindings(workers)],
     close,
   }
 }

@@ -2,7 +2,6 @@ import type { EngineFacts } from '../fleet/engine-facts.js'
 import { keyOf, placeOf } from '../fleet/fleet-partition.js'
 import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { FleetWorkers } from '../fleet/fleet-workers.js'
-import type { Finding } from '../fleet/health-causes.js'
 import type { Hindrance } from '../fleet/hindrance.js'
 import type { WorkerView } from '../fleet/worker-registration.js'
 import type { AskEngine, EngineReply } from './engine-client.js'
@@ -116,25 +115,6 @@ export class WorkerKeeper {
     // The one request that a half-open breaker lets through closes it for others.
     this.#applyIfNew(kept)
     return new WorkerAttempt(kept.health, attempt, nowMs, onChange)
-  }
-
-  /** What is doubtful about what engines told, a worker each. `O(workers)`. */
-  findings(): Finding[] {
-    return this.#options.workers.list().flatMap(({ registration, provenance, facts }): Finding[] => {
-      if (facts === undefined) return []
-      const { workerId, blockSize, maxNumBatchedTokens } = registration
-      const scope = String(workerId)
-      const findings: Finding[] = []
-      if (provenance.blockSize === 'assumed') {
-        const detail = `worker ${scope} does not say its block size: ${blockSize} is assumed`
-        findings.push({ code: 'block_size_assumed', scope, detail })
-      }
-      if (facts.isCapacitySuspicious === true && provenance.maxNumBatchedTokens === 'learned') {
-        const detail = `worker ${scope} says that a pass takes ${maxNumBatchedTokens} tokens, which is its whole pool`
-        findings.push({ code: 'capacity_suspicious', scope, detail })
-      }
-      return findings
-    })
   }
 
   /** Ends every probe. */

@@ -1,3 +1,4 @@
+import { afterEach } from 'vitest'
 import type { FleetSettings } from '../../src/fleet/fleet-settings.js'
 import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
 import type { EngineReply } from '../../src/workers/engine-client.js'
@@ -65,9 +66,7 @@ export const refused: EngineReply = { failure: 'refused', detail: 'connection re
 export const late: EngineReply = { failure: 'timeout', detail: 'no answer within 2000 ms' }
 
 /** A fleet with a keeper, engines made up by base URL, and every question that was asked. */
-export function keptFleet(
-  settings: { readonly fleet?: FleetSettings; readonly keeper?: KeeperSettings } = {},
-) {
+function keptFleet(settings: { readonly fleet?: FleetSettings; readonly keeper?: KeeperSettings } = {}) {
   const { fleet, clock, warnings, ...others } = testFleet({
     learnsFacts: true,
     usesKvEvents: false,
@@ -128,4 +127,31 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   throw new Error(`never: ${what}`)
+}
+
+const opened: KeptFleet[] = []
+afterEach(() => {
+  for (const { keeper, fleet } of opened.splice(0)) {
+    keeper.close()
+    fleet.dispose()
+  }
+})
+
+export type KeptFleet = ReturnType<typeof keptFleet>
+
+/** A kept fleet that ends with its test. */
+export function openFleet(...settings: Parameters<typeof keptFleet>): KeptFleet {
+  const kept = keptFleet(...settings)
+  opened.push(kept)
+  return kept
+}
+
+/** A request that ends in this way at once. */
+export function requestTo({ keeper }: KeptFleet, id: number, how: number | 'failed' | 'refused'): void {
+  const attempt = keeper.begin(BigInt(id))!
+  if (typeof how === 'number') {
+    attempt.head(how)
+    attempt.byte()
+    attempt.end('answered')
+  } else attempt.end(how, how)
 }

@@ -1,35 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { keptFleet, late, refused, settled, vllm } from './support.js'
-
-type Kept = ReturnType<typeof keptFleet>
-
-const opened: Kept[] = []
-afterEach(() => {
-  for (const { keeper, fleet } of opened.splice(0)) {
-    keeper.close()
-    fleet.dispose()
-  }
-})
-
-function open(...settings: Parameters<typeof keptFleet>): Kept {
-  const kept = keptFleet(...settings)
-  opened.push(kept)
-  return kept
-}
-
-/** A request that ends in this way at once. */
-function request({ keeper }: Kept, id: number, status: number | 'failed' | 'refused'): void {
-  const attempt = keeper.begin(BigInt(id))!
-  if (typeof status === 'number') {
-    attempt.head(status)
-    attempt.byte()
-    attempt.end('answered')
-  } else attempt.end(status, status)
-}
+import { describe, expect, it } from 'vitest'
+import { learnedFindings } from '../../src/workers/learning/learned-findings.js'
+import { late, openFleet, refused, requestTo, settled, vllm } from './support.js'
 
 describe('a worker of which only the URL is known', () => {
   it('serves as soon as its engine told its model and sizes', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1)
     expect(kept.lifecycle(1)).toBe('incomplete')
     await settled()
@@ -42,7 +17,7 @@ describe('a worker of which only the URL is known', () => {
   })
 
   it('waits for an engine that is not there yet, asks it each second, and says why (U56)', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, refused)
     await kept.timers.advance(10_000)
     expect(kept.asked).toHaveLength(11)
@@ -57,7 +32,7 @@ describe('a worker of which only the URL is known', () => {
   })
 
   it('whose engine asks for a key is incomplete, says so, and is asked with the key of its record', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, { ...vllm(), '/v1/models': { status: 401, body: '' } })
     await settled()
     expect(kept.against(1)).toEqual(['not_learned'])
@@ -71,7 +46,7 @@ describe('a worker of which only the URL is known', () => {
   })
 
   it('serves, though its engine cannot be asked, once its record lacks nothing', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, { '/health': '', '/v1/models': { status: 401, body: '' } })
     await settled()
     expect(kept.against(1)).toEqual(['not_learned'])
@@ -81,7 +56,7 @@ describe('a worker of which only the URL is known', () => {
   })
 
   it('begins anew where another source names it', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, refused, { modelName: 'm', blockSize: 16 })
     await settled()
     expect(kept.against(1)).toEqual(['inhibited'])
@@ -90,7 +65,7 @@ describe('a worker of which only the URL is known', () => {
   })
 
   it('that the fleet cannot take is out, says why, and harms nothing', async () => {
-    const kept = open()
+    const kept = openFleet()
     const ranks = Array.from(
       { length: 4097 },
       (_, rank) => `vllm:cache_config_info{block_size="16",engine="${rank}"} 1`,
@@ -104,7 +79,7 @@ describe('a worker of which only the URL is known', () => {
   })
 
   it('is marked where a value is assumed or suspicious', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' })
     kept.start(2, {
       '/health': '',
@@ -112,7 +87,7 @@ describe('a worker of which only the URL is known', () => {
       '/get_server_info': '{"page_size":16,"max_total_num_tokens":1600,"max_prefill_tokens":1600}',
     })
     await settled()
-    expect(kept.keeper.findings().map(({ code, scope }) => [code, scope])).toEqual([
+    expect(learnedFindings(kept.workers).map(({ code, scope }) => [code, scope])).toEqual([
       ['block_size_assumed', '1'],
       ['capacity_suspicious', '2'],
     ])
@@ -121,7 +96,7 @@ describe('a worker of which only the URL is known', () => {
 
 describe('probes', () => {
   it('come each 5 s, each second while something is wrong', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1)
     await kept.timers.advance(10_000)
     expect(kept.askedFor('/health')).toBe(3)
@@ -137,7 +112,7 @@ describe('probes', () => {
   })
 
   it('read what was learned again only when it is old, or something was wrong', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1)
     await kept.timers.advance(10_000)
     expect([kept.askedFor('/health'), kept.askedFor('/metrics')]).toEqual([3, 1])
@@ -151,14 +126,14 @@ describe('probes', () => {
   })
 
   it('warn once when a worker goes', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, { '/health': { status: 503, body: '' } }, { modelName: 'm', blockSize: 16 })
     await kept.timers.advance(20_000)
     expect(kept.warnings.map(({ code, workerId }) => [code, workerId])).toEqual([['probe_failed', 1n]])
   })
 
   it('end with the worker: none goes to a URL that left (U37)', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1)
     kept.start(2)
     await settled()
@@ -174,7 +149,7 @@ describe('probes', () => {
   })
 
   it('an answer that comes after the worker left changes nothing', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1)
     kept.workers.remove(1n)
     expect(kept.asked[0]!.signal.aborted).toBe(true)
@@ -185,7 +160,7 @@ describe('probes', () => {
   })
 
   it('a request that ends after its worker left changes nothing either', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1)
     await settled()
     const attempt = kept.keeper.begin(1n)!
@@ -197,7 +172,7 @@ describe('probes', () => {
   })
 
   it('one that never answers keeps no other waiting (U45)', async () => {
-    const kept = open()
+    const kept = openFleet()
     kept.start(1, 'never')
     kept.start(2)
     await kept.timers.advance(20_000)
@@ -210,7 +185,7 @@ describe('probes', () => {
   })
 
   it('workers of the selection listener are never asked, those of the API where it is allowed', async () => {
-    const kept = open()
+    const kept = openFleet()
     const record = { modelName: 'm', blockSize: 16, endpoint: 'http://127.0.0.1:9001' }
     kept.workers.upsert({ ...record, workerId: 1n }, 'selection')
     await kept.timers.advance(10_000)
@@ -223,7 +198,7 @@ describe('probes', () => {
 
 describe('reasons', () => {
   it('are told apart: each has its own (U26)', async () => {
-    const kept = open({ fleet: { usesKvEvents: true, queuesModel: (model) => model === 'queued' } })
+    const kept = openFleet({ fleet: { usesKvEvents: true, queuesModel: (model) => model === 'queued' } })
     const reasonOf = (id: number, more: object, origin: 'api' | 'trusted' = 'api') => {
       const record = {
         workerId: BigInt(id),
@@ -256,10 +231,10 @@ describe('reasons', () => {
     kept.engines['http://127.0.0.1:9001'] = { '/health': { status: 503, body: '' } }
     kept.keeper.begin(2n)
     await kept.timers.advance(11_000)
-    for (let failure = 0; failure < 5; failure++) request(kept, 3, 500)
+    for (let failure = 0; failure < 5; failure++) requestTo(kept, 3, 500)
     kept.start(5, vllm(), { modelName: 'm', blockSize: 16 })
     await settled()
-    request(kept, 5, 'refused')
+    requestTo(kept, 5, 'refused')
     const health = [1, 2, 3, 5].map((id) => kept.workers.get(BigInt(id))!.reasons.join())
     expect(kept.lifecycle(4)).toBe('schedulable')
     expect(health.map((reason) => reason.split(':')[0])).toEqual([
@@ -271,215 +246,5 @@ describe('reasons', () => {
     expect(new Set([...own, ...health].filter((reason) => reason !== '')).size).toBe(
       own.length + health.length,
     )
-  })
-})
-
-describe('another process (2.10, E6)', () => {
-  it('is found by its start time before it serves again, and nothing is held against it', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    for (let failure = 0; failure < 5; failure++) request(kept, 1, 'failed')
-    expect(kept.against(1)).toEqual(['breaker_open', 'inhibited'])
-    kept.engines['http://127.0.0.1:9001'] = vllm({ startedAt: 2000 })
-    await kept.timers.advance(1000)
-    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
-    expect(kept.warnings.filter(({ code }) => code === 'worker_restarted')).toHaveLength(1)
-  })
-
-  it('the same process after a refusal is no other one', async () => {
-    const kept = open()
-    kept.start(1)
-    await settled()
-    kept.engines['http://127.0.0.1:9001'] = refused
-    await kept.timers.advance(5000)
-    expect(kept.against(1)).toEqual(['inhibited'])
-    kept.engines['http://127.0.0.1:9001'] = vllm()
-    await kept.timers.advance(1000)
-    kept.fleet.tick()
-    await kept.timers.advance(10_000)
-    kept.fleet.tick()
-    expect(kept.warnings.filter(({ code }) => code === 'worker_restarted')).toEqual([])
-    expect(kept.lifecycle(1)).toBe('schedulable')
-  })
-
-  it.each(['request', 'probe'])(
-    'without a start time, a refused %s counts 5 s after it ended',
-    async (who) => {
-      const kept = open()
-      const engine = { '/health': '', '/v1/models': '{"data":[{"id":"llama"}]}' }
-      kept.start(1, engine)
-      await settled()
-      if (who === 'request') request(kept, 1, 'refused')
-      else {
-        kept.engines['http://127.0.0.1:9001'] = refused
-        await kept.timers.advance(5000)
-        kept.engines['http://127.0.0.1:9001'] = engine
-      }
-      await kept.timers.advance(1000)
-      expect(kept.lifecycle(1)).toBe('schedulable')
-      const restarts = () => kept.warnings.filter(({ code }) => code === 'worker_restarted').length
-      kept.fleet.tick()
-      expect(restarts()).toBe(0)
-      await kept.timers.advance(5000)
-      kept.fleet.tick()
-      expect(restarts()).toBe(1)
-    },
-  )
-
-  it('is looked for every 15 s even when nothing seems wrong, and its sizes are read again', async () => {
-    const kept = open()
-    kept.start(1)
-    await settled()
-    kept.engines['http://127.0.0.1:9001'] = {
-      ...vllm({ startedAt: 2000 }),
-      '/v1/models': '{"data":[{"id":"qwen"}]}',
-    }
-    await kept.timers.advance(14_999)
-    expect(kept.workers.get(1n)!.registration.modelName).toBe('llama')
-    await kept.timers.advance(1)
-    expect(kept.workers.get(1n)!.registration.modelName).toBe('qwen')
-    expect(kept.warnings.map(({ code }) => code)).toContain('worker_restarted')
-  })
-})
-
-describe('requests', () => {
-  it('that fail keep a worker out for 5 s, on exactly this clock (U33)', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    request(kept, 1, 503)
-    expect(kept.against(1)).toEqual(['inhibited'])
-    const { timers } = kept
-    await timers.advance(4999)
-    expect(kept.lifecycle(1)).toBe('unschedulable')
-    await timers.advance(1)
-    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
-  })
-
-  it('that are refused keep it out until a probe succeeds, and the next probe is due in a second', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await kept.timers.advance(1500)
-    request(kept, 1, 'refused')
-    kept.engines['http://127.0.0.1:9001'] = refused
-    const before = kept.askedFor('9001/health')
-    await kept.timers.advance(60_000)
-    expect(kept.askedFor('9001/health') - before).toBe(60)
-    expect(kept.against(1)).toContain('inhibited')
-    expect(kept.keeper.begin(1n)).toBeUndefined()
-    kept.engines['http://127.0.0.1:9001'] = vllm()
-    await kept.timers.advance(1000)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-  })
-
-  it('that fail do not keep the only worker out: nobody is better', async () => {
-    const kept = open()
-    kept.start(1)
-    await settled()
-    request(kept, 1, 500)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-    kept.start(2)
-    await settled()
-    request(kept, 2, 500)
-    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
-    // Of another model.
-    kept.start(3, vllm({ model: 'other' }))
-    await settled()
-    request(kept, 1, 500)
-    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
-  })
-
-  it('that fail do not count when the others only drain', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    kept.workers.drain(2n)
-    request(kept, 1, 500)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-  })
-
-  it('an avoided worker is back when the last other one leaves', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    request(kept, 1, 500)
-    expect(kept.lifecycle(1)).toBe('unschedulable')
-    kept.workers.remove(2n)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-  })
-
-  it('open the breaker, one at a time tries it, and an answer closes it', async () => {
-    const kept = open({ keeper: { probeMs: 1e9, suspectProbeMs: 1e9 } })
-    kept.start(1)
-    await settled()
-    for (let failure = 0; failure < 5; failure++) request(kept, 1, 500)
-    expect(kept.against(1)).toEqual(['breaker_open'])
-    expect(kept.keeper.begin(1n)).toBeUndefined()
-    await kept.timers.advance(2000)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-    const trial = kept.keeper.begin(1n)!
-    expect(kept.lifecycle(1)).toBe('unschedulable')
-    trial.byte()
-    expect(kept.lifecycle(1)).toBe('schedulable')
-  })
-
-  it('to which no byte comes, while others answer, keep a worker out until one does', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    const stuck = kept.keeper.begin(1n)!
-    stuck.head(200)
-    await kept.timers.advance(9999)
-    request(kept, 2, 200)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-    await kept.timers.advance(1001)
-    expect(kept.against(1)).toEqual(['no_progress'])
-    stuck.byte()
-    expect(kept.lifecycle(1)).toBe('schedulable')
-  })
-
-  it('may be as slow as ten times the slow ones of the others', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    const slow = kept.keeper.begin(2n)!
-    slow.head(200)
-    await kept.timers.advance(3000)
-    slow.byte()
-    slow.end('answered')
-    // Neither its own times count nor those of another model.
-    kept.start(3, vllm({ model: 'other' }))
-    await settled()
-    const slower = [kept.keeper.begin(1n)!, kept.keeper.begin(3n)!]
-    for (const attempt of slower) attempt.head(200)
-    await kept.timers.advance(9000)
-    for (const attempt of slower) {
-      attempt.byte()
-      attempt.end('answered')
-    }
-    kept.keeper.begin(1n)
-    await kept.timers.advance(29_000)
-    expect(kept.lifecycle(1)).toBe('schedulable')
-    await kept.timers.advance(2000)
-    expect(kept.against(1)).toEqual(['no_progress'])
-  })
-
-  it('that wait everywhere keep nobody out', async () => {
-    const kept = open()
-    kept.start(1)
-    kept.start(2)
-    await settled()
-    kept.keeper.begin(1n)
-    kept.keeper.begin(2n)
-    await kept.timers.advance(15_000)
-    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
   })
 })
