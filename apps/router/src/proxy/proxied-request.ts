@@ -156,6 +156,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       deadlineMs: this.#startedMs + settings.requestTimeoutMs,
     })
     this.#attempt = attempt
+    const { acceptsNvext = false } = this.#state.fleet.workers.get(workerId)?.registration ?? {}
     const { table } = bookings.partition.router.partition
     const ranks = table.workers[table.workerIndexOf(workerId)]?.dataParallelSize ?? 1
     const headers = requestHeaders(this.#request, {
@@ -165,7 +166,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     try {
       upstreams.dispatch(
         endpoint,
-        { method: 'POST', path: this.#request.url!, headers, body: this.#intake!.body },
+        { method: 'POST', path: this.#request.url!, headers, body: this.#intake!.bodyFor(acceptsNvext) },
         attempt,
         again !== undefined,
       )

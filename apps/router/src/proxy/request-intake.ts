@@ -14,8 +14,8 @@ export interface RequestIntake {
   readonly partition: FleetPartition
   /** What it is routed on; a promise where a tokenizer is asked. */
   readonly reading: PromptReading | Promise<PromptReading>
-  /** For the engine. */
-  readonly body: Uint8Array
+  /** For an engine: with `nvext` for those that take it. */
+  readonly bodyFor: (acceptsNvext: boolean) => Uint8Array
   /** The engine will report a usage that the client did not ask for. */
   readonly addedUsage: boolean
 }
@@ -42,12 +42,12 @@ export function takeIn(
     routingGroup: facts.routingGroup,
     role: 'aggregated',
   })
-  const { bytes, addedUsage } = spliceBody(body, scan, {
+  const edits = {
     model: name === undefined || name === model.engineName ? undefined : model.engineName,
     cacheSalt: facts.cacheSalt,
-    dropsNvext: nvext !== undefined,
     asksUsage: settings.injectsUsage && target.reportsUsageOnDemand,
-  })
+  }
+  const { bytes, addedUsage } = spliceBody(body, scan, { ...edits, dropsNvext: nvext !== undefined })
   const reading = reader.read({
     endpoint: target.prompt,
     body,
@@ -59,7 +59,9 @@ export function takeIn(
     nvext: readsNvext,
     model: model.partition,
   })
-  return { facts, model, partition, reading, body: bytes, addedUsage }
+  const bodyFor = (acceptsNvext: boolean): Uint8Array =>
+    acceptsNvext && nvext !== undefined && readsNvext ? spliceBody(body, scan, edits).bytes : bytes
+  return { facts, model, partition, reading, bodyFor, addedUsage }
 }
 
 function valueOf(body: Uint8Array, { valueStart, valueEnd }: ObjectEntry): Uint8Array {

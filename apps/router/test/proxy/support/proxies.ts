@@ -64,7 +64,8 @@ export async function proxyOf(
     random: () => ++seed,
     settings: { usesKvEvents: false, ...options.fleet },
   })
-  const reader = createPromptReader()
+  // However slow the machine: what is asked of a tokenizer comes.
+  const reader = createPromptReader({ budgetMs: 60_000 })
   const finished: RequestFacts[] = []
   const proxy = new OpenAiProxy({
     fleet,

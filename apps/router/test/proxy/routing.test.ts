@@ -1,0 +1,119 @@
+import type { MockEngine } from 'router-mock-engine'
+import { describe, expect, test } from 'vitest'
+import { ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
+
+const long = (topic: string) => `${topic}: routers send a prompt where its blocks are. `.repeat(20)
+
+async function toldBy(engines: readonly MockEngine[], proxy = {}) {
+  const tokenizerOf = () => engines[0]!.modelFolder
+  const router = await proxyOf([], { fleet: { usesKvEvents: true }, proxy: { tokenizerOf, ...proxy } })
+  for (const engine of engines) router.add(engine, { kvEventsEndpoint: engine.kvEventsEndpoints[0] })
+  await until('following', () =>
+    engines.every((_, index) => router.fleet.workers.eventReports(BigInt(index + 1)).length > 0),
+  )
+  return router
+}
+
+const events = { endpoint: 'tcp://127.0.0.1:0', replayEndpoint: 'tcp://127.0.0.1:0' }
+
+describe('A7: what a request is routed on', () => {
+  test('exact tokens, as the engine itself finds them in its cache', async () => {
+    const engines = await Promise.all([engineOf({ events }), engineOf({ events })])
+    const router = await toldBy(engines)
+    const first = await ask(router, chatPath, chat(long('one'), { max_tokens: 1 }))
+    const worker = first.headers.get('x-router-worker')
+    const known = () => router.fleet.partitions[0]!.router.index.currentSize
+    await until('told', () => known() > 10)
+    const again = await ask(router, chatPath, chat(long('one'), { max_tokens: 1 }))
+    expect(again.headers.get('x-router-worker')).toBe(worker)
+    const blocks = Number(again.headers.get('x-router-overlap-blocks'))
+    expect(16 * blocks).toBe(again.json.usage.prompt_tokens_details.cached_tokens)
+    expect(blocks).toBeGreaterThan(10)
+    expect(router.finished[1]).toMatchObject({
+      exactness: 'exact',
+      cause: undefined,
+      isEstimated: false,
+      promptTokens: again.json.usage.prompt_tokens,
+      predictedTokens: 16 * blocks,
+      usage: { cachedTokens: 16 * blocks },
+    })
+  })
+
+  test('G3: chunks of messages, and blocks or chunks of media, on ranks with events and without', async () => {
+    const engines = await Promise.all([engineOf({ events }), engineOf({ events })])
+    const router = await toldBy(engines)
+    router.add(await engineOf())
+    const message = { model: 'mock-model', max_tokens: 1, messages: [{ role: 'user', content: long('two') }] }
+    const pin = (id: number) => ({ headers: { 'x-dynamo-worker-instance-id': String(id) } })
+    for (const id of [2, 3]) await ask(router, '/v1/messages', message, pin(id))
+    const overlapAt = async (path: string, body: object, id: number) =>
+      Number((await ask(router, path, body, pin(id))).headers.get('x-router-overlap-blocks'))
+    expect(await overlapAt('/v1/messages', message, 2)).toBeGreaterThan(10)
+    expect(await overlapAt('/v1/messages', message, 3)).toBeGreaterThan(10)
+    expect(await overlapAt('/v1/messages', message, 1)).toBe(0)
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(400)}` } }
+    const picture = chat(
+      [{ type: 'text', text: long('three') }, image, { type: 'text', text: long('four') }],
+      { max_tokens: 1 },
+    )
+    await ask(router, chatPath, picture, pin(2))
+    expect(await overlapAt(chatPath, picture, 2)).toBeGreaterThan(25)
+    const exactness = router.finished.map((facts) => facts.exactness)
+    expect(exactness.slice(0, 5)).toEqual(Array.from({ length: 5 }, () => 'approximate'))
+    expect(exactness.slice(5)).toEqual(['exact_before_media', 'exact_before_media'])
+    expect(router.booked()).toBe(0)
+  })
+
+  test('token ids, lists of prompts by the first, and a salt that sets them apart', async () => {
+    const router = await proxyOf([await engineOf()])
+    const ids = Array.from({ length: 64 }, (_, id) => id + 100)
+    const overlap = async (body: object, headers = {}) => {
+      const answer = await ask(
+        router,
+        '/v1/completions',
+        { model: 'mock-model', max_tokens: 1, ...body },
+        { headers },
+      )
+      expect(answer.status).toBe(200)
+      return Number(answer.headers.get('x-router-overlap-blocks'))
+    }
+    expect(await overlap({ prompt: ids })).toBe(0)
+    expect(await overlap({ prompt: ids })).toBe(4)
+    expect(await overlap({ prompt: [ids, [1, 2, 3]], n: 2 })).toBe(4)
+    expect(await overlap({ prompt: [[1, 2, 3], ids] })).toBe(0)
+    expect(await overlap({ prompt: ids }, { 'x-tenant-id': 'a' })).toBe(0)
+    expect(await overlap({ prompt: ids, cache_salt: 'a' })).toBe(4)
+    expect(await overlap({ prompt: ids, nvext: { cache_salt: 'a' }, cache_salt: 'b' })).toBe(4)
+    const facts = router.finished.map(({ exactness, promptTokens }) => [exactness, promptTokens])
+    expect(facts.slice(1, 4)).toEqual([
+      ['exact', 64],
+      ['exact', 67],
+      ['exact', 67],
+    ])
+  })
+
+  test('nvext reaches the engines that take it, and no other', async () => {
+    const engine = await engineOf()
+    const router = await proxyOf([engine])
+    const body = chat('hello', { nvext: { annotations: ['a'] }, max_tokens: 1 })
+    const sent = () => JSON.parse(Buffer.from(engine.requests().at(-1)!.bodyBase64, 'base64').toString())
+    await ask(router, chatPath, body)
+    expect(sent().nvext).toBeUndefined()
+    router.fleet.workers.patch(1n, { acceptsNvext: true })
+    await ask(router, chatPath, body)
+    expect(sent().nvext).toEqual({ annotations: ['a'] })
+  })
+
+  test('by a client that goes while its tokens are found: nothing is booked', async () => {
+    const engine = await engineOf()
+    const router = await proxyOf([engine], { proxy: { tokenizerOf: () => engine.modelFolder } })
+    const leaver = new AbortController()
+    const left = ask(router, chatPath, chat(long('five')), { signal: leaver.signal })
+    await until('arrived', () => router.proxy.sizes.bodyBytes > 0)
+    leaver.abort()
+    await expect(left).rejects.toThrow()
+    await until('over', () => router.finished.length === 1)
+    expect(router.finished[0]!.ending).toBe('client_gone')
+    expect([router.booked(), router.proxy.inFlight]).toEqual([0, 0])
+  })
+})
