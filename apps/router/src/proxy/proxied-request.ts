@@ -281,6 +281,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       dpRank: selection?.dpRank,
       exactness: reading?.exactness,
       cause: reading?.cause,
+      wantsTokenizer: reading?.body.route === 'tokenize' && reading.cause !== 'client_template',
       promptTokens: reading?.allTokens,
       isEstimated: reading?.isEstimated ?? false,
       predictedTokens: selection?.cachedTokens,

@@ -26,6 +26,8 @@ export interface RequestFacts {
   readonly dpRank: number | undefined
   readonly exactness: Exactness | undefined
   readonly cause: PromptCause | undefined
+  /** Its tokens can only be known by a tokenizer. */
+  readonly wantsTokenizer: boolean
   /** As the router counted or estimated them. */
   readonly promptTokens: number | undefined
   readonly isEstimated: boolean
