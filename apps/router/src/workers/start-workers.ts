@@ -31,6 +31,7 @@ export interface RunningWorkers {
   readonly lookup: LookupFunction
   /** What is not well with sources, and doubtful about engines. */
   findings(): Finding[]
+  /** Ends every probe and every look at a source. To be called before the fleet is disposed of. */
   close(): void
 }
 
