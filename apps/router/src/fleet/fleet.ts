@@ -136,7 +136,9 @@ export class Fleet {
     const blocks = this.#prepare(partition, request.prompt)
     const { router } = partition
     const asked = promptRequest(blocks, request)
-    return this.#selectionOf(partition, asked, blocks, router.reserve({ ...asked, ...booking }))
+    const { requestId, isRelayed, isDispatched } = booking
+    const result = router.reserve({ ...asked, requestId, isRelayed, isDispatched })
+    return this.#selectionOf(partition, asked, blocks, result)
   }
 
   /**
@@ -264,11 +266,13 @@ export class Fleet {
     const hasLimits = maximumRequestsPerRank < Infinity || Object.keys(thresholds).length > 0
     // Without limits, what was marked by earlier ones is free again.
     if (hasLimits || partition.hasBusyRanks) partition.markBusy(thresholds, maximumRequestsPerRank)
-    return { ...this.#hashed(partition, prompt), promptTokens: tokensOf(prompt) }
+    const { local, sequence, count } = this.#hashed(partition, prompt)
+    return { local, sequence, count, promptTokens: tokensOf(prompt) }
   }
 
   #hashedPrompt(partition: FleetPartition, { prompt }: FleetRequest): HashedBlocks {
-    return { ...this.#hashed(partition, prompt), promptTokens: tokensOf(prompt) }
+    const { local, sequence, count } = this.#hashed(partition, prompt)
+    return { local, sequence, count, promptTokens: tokensOf(prompt) }
   }
 
   #hashed(partition: FleetPartition, prompt: FleetPrompt): PromptBlocks {

@@ -57,7 +57,7 @@ export function spliceBody(bytes: Uint8Array, scan: ObjectScan, edits: BodyEdits
 }
 
 /** Whether the value of an entry is this text. */
-export function valueIs(bytes: Uint8Array, entry: ObjectEntry | undefined, text: string): boolean {
+function valueIs(bytes: Uint8Array, entry: ObjectEntry | undefined, text: string): boolean {
   if (entry === undefined || entry.valueEnd - entry.valueStart !== text.length) return false
   for (let at = 0; at < text.length; at++)
     if (bytes[entry.valueStart + at] !== text.charCodeAt(at)) return false

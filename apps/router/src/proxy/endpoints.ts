@@ -14,7 +14,7 @@ function endpoint(path: string, prompt: PromptEndpoint, reportsUsageOnDemand = f
 }
 
 /** Every path that takes a body and is routed (host.md 14.2), by itself. Nothing else of an engine is reached through the router. */
-export const routedEndpoints: ReadonlyMap<string, ProxyEndpoint> = new Map(
+const routedEndpoints: ReadonlyMap<string, ProxyEndpoint> = new Map(
   [
     endpoint('/v1/chat/completions', 'chat', true),
     endpoint('/v1/completions', 'completions', true),
