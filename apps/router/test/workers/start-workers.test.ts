@@ -61,6 +61,14 @@ describe('workers of a started router', () => {
     expect(urls()).toEqual([second.url])
   })
 
+  it('a name is looked up as the system does', async () => {
+    const engine = await engineFor()
+    const { fleet } = await start(readWorkerSources({ workerDns: [`localhost:${engine.port}`] }))
+    await until('the engine serves', () => fleet.workers.schedulable === 1)
+    const { registration } = fleet.workers.list().find(({ lifecycle }) => lifecycle === 'schedulable')!
+    expect(registration).toMatchObject({ endpoint: engine.url, modelName: 'mock-model', blockSize: 16 })
+  })
+
   it('a file that is not there is an error, and leaves nothing running', async () => {
     await expect(start({ file: join(tmpdir(), 'no-such-folder', 'workers.yaml') })).rejects.toMatchObject({
       code: 'ROUTER_CONFIG_READ',
