@@ -51,7 +51,14 @@ export class LiveBookings {
   }
 
   /** A booking went out. A second time for one that is kept by LRU changes nothing: it holds its blocks already. */
-  dispatch(requestId: string, slot: number, blocks: PromptBlocks, nowMs: number): void {
+  dispatch(
+    requestId: string,
+    slot: number,
+    blocks: PromptBlocks,
+    nowMs: number,
+    chunks?: PromptBlocks,
+  ): void {
+    if (chunks !== undefined) this.#prefix.chunks.insert(slot, chunks, nowMs)
     const booking = this.#byId.get(requestId)
     let attempt = 0
     let privateBlocks = 0

@@ -25,12 +25,11 @@ import {
   checkTier,
   checkWords,
 } from './checks.js'
-import { ChunkMatches } from './chunk-matches.js'
 import { EventIndex } from './event-index.js'
 import { LiveBookings } from './live-bookings.js'
 import { OverlapColumns } from './overlap-columns.js'
+import { PromptLookup } from './prompt-lookup.js'
 import {
-  type ContentChunks,
   type MutableRequest,
   type PromptRequest,
   type RankBooking,
@@ -73,7 +72,7 @@ export class PartitionRouter {
   readonly #config: ResolvedConfig
   readonly #nowMs: () => number
   readonly #overlaps: OverlapColumns
-  readonly #chunkMatches = new ChunkMatches()
+  readonly #lookup: PromptLookup
   readonly #hashes: RequestHashes
   readonly #live: LiveBookings
   readonly #bookings: RequestBookings
@@ -109,6 +108,7 @@ export class PartitionRouter {
     })
     const weights = { host: routerDefaults.host_cache_hit_weight, disk: routerDefaults.disk_cache_hit_weight }
     this.#overlaps = new OverlapColumns(table, blockSize, weights)
+    this.#lookup = new PromptLookup(table, this.prefix, this.#overlaps)
     const index = this.#indexes[0]!
     this.index = new EventIndex(index, this.#overlaps, () => this.#workers.dropHeaviest(index))
     this.#hashes = new RequestHashes(config, tracksBlocks, hasher, new WyRand(entropy()))
@@ -222,7 +222,7 @@ export class PartitionRouter {
       const result = this.partition.selector.select(prepared)
       this.#bookings.addSelected(request, prepared, result)
       if (request.isDispatched !== false)
-        this.#dispatch(requestId, result.slot, this.#hashes.blocks, this.#hashes.chunks, nowMs)
+        this.#live.dispatch(requestId, result.slot, this.#hashes.blocks, nowMs, this.#hashes.chunks)
       return result
     } catch (error) {
       this.#hashes.takeBack()
@@ -253,7 +253,7 @@ export class PartitionRouter {
     if (slot < 0) return false
     checkBlocks(blocks)
     if (chunks !== undefined) checkBlocks(chunks)
-    this.#dispatch(requestId, slot, blocks, chunks, this.#nowMs())
+    this.#live.dispatch(requestId, slot, blocks, this.#nowMs(), chunks)
     return true
   }
 
@@ -362,13 +362,7 @@ export class PartitionRouter {
     const hashes = this.#hashes
     hashes.take(request, mode === 'query')
     checkExpectedOutput(request.expectedOutputTokens)
-    const overlaps = this.#overlaps
-    overlaps.begin()
-    this.prefix.lookup(hashes.blocks.local, hashes.blocks.count, this.#nowMs(), overlaps)
-    overlaps.finish()
-    let hasMatches = overlaps.count > 0
-    if (request.isUnhashed === true) overlaps.hideAll()
-    else if (request.chunks !== undefined) hasMatches = this.#matchChunks(request.chunks) || hasMatches
+    const hasMatches = this.#lookup.run(hashes.blocks, request, this.#nowMs())
     this.ledger.project(hashes.tracked, hashes.trackedCount)
     const prepared = this.#request
     prepared.mode = mode
@@ -379,26 +373,6 @@ export class PartitionRouter {
     prepared.tracksPrefillTokens = request.tracksPrefillTokens ?? this.#config.tracksPrefillTokens
     takeCallerFields(prepared, request)
     return prepared
-  }
-
-  /** Whether any rank has some. */
-  #matchChunks({ hashes, overlapBlocks }: ContentChunks): boolean {
-    const matches = this.#chunkMatches
-    matches.begin(this.partition.table)
-    this.prefix.chunks.lookup(hashes.local, hashes.count, this.#nowMs(), matches)
-    this.#overlaps.addChunks(matches, overlapBlocks)
-    return matches.count > 0
-  }
-
-  #dispatch(
-    requestId: string,
-    slot: number,
-    blocks: PromptBlocks,
-    chunks: PromptBlocks | undefined,
-    nowMs: number,
-  ): void {
-    this.#live.dispatch(requestId, slot, blocks, nowMs)
-    if (chunks !== undefined) this.prefix.chunks.insert(slot, chunks, nowMs)
   }
 
   /** Slot of a rank whose engine tells what it holds. */
