@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type ObjectEntry, type PromptReading, scanObject } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
-import { spliceBody } from './body-splices.js'
+import { type BodyEdits, spliceBody } from './body-splices.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import type { ProxyState } from './proxy-state.js'
 import { type RoutingFacts, readRoutingFacts } from './routing-facts.js'
@@ -42,12 +42,13 @@ export function takeIn(
     routingGroup: facts.routingGroup,
     role: 'aggregated',
   })
-  const edits = {
+  const editsOf = (dropsNvext: boolean): BodyEdits => ({
+    dropsNvext,
     model: name === undefined || name === model.engineName ? undefined : model.engineName,
     cacheSalt: facts.cacheSalt,
     asksUsage: settings.injectsUsage && target.reportsUsageOnDemand,
-  }
-  const { bytes, addedUsage } = spliceBody(body, scan, { ...edits, dropsNvext: nvext !== undefined })
+  })
+  const { bytes, addedUsage } = spliceBody(body, scan, editsOf(nvext !== undefined))
   const reading = reader.read({
     endpoint: target.prompt,
     body,
@@ -60,7 +61,7 @@ export function takeIn(
     model: model.partition,
   })
   const bodyFor = (acceptsNvext: boolean): Uint8Array =>
-    acceptsNvext && nvext !== undefined && readsNvext ? spliceBody(body, scan, edits).bytes : bytes
+    acceptsNvext && nvext !== undefined && readsNvext ? spliceBody(body, scan, editsOf(false)).bytes : bytes
   return { facts, model, partition, reading, bodyFor, addedUsage }
 }
 
