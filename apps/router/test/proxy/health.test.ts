@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { EndpointRules, loopbackHosts } from '../../src/fleet/endpoint-rules.js'
+import { engineClient } from '../../src/workers/engine-client.js'
+import { processTimers } from '../../src/workers/timers.js'
+import { WorkerKeeper } from '../../src/workers/worker-keeper.js'
+import {
+  type HostOptions,
+  afterTest,
+  ask,
+  chat,
+  chatPath,
+  engineOf,
+  proxyOf,
+  until,
+} from './support/proxies.js'
+
+/** A router whose workers are judged by their requests. */
+async function keptProxy(engines: Parameters<typeof proxyOf>[0], options: HostOptions = {}) {
+  const keepers: WorkerKeeper[] = []
+  const router = await proxyOf(engines, {
+    ...options,
+    watch: { begin: (workerId) => keepers[0]!.begin(workerId) },
+  })
+  const keeper = new WorkerKeeper({
+    workers: router.fleet.workers,
+    timers: processTimers(() => performance.now()),
+    ask: engineClient(new EndpointRules(loopbackHosts)),
+    settings: { suspectProbeMs: 50 },
+  })
+  keepers.push(keeper)
+  afterTest(() => keeper.close())
+  return {
+    router,
+    hindrances: (id: bigint) => router.fleet.workers.get(id)!.hindrances.map(({ code }) => code),
+  }
+}
+
+test('U33: a dead worker costs a request one attempt at most, and soon none; none fails', async () => {
+  const [dying, sound] = await Promise.all([engineOf(), engineOf()])
+  const { router, hindrances } = await keptProxy([dying, sound])
+  for (let turn = 0; turn < 6; turn++) await ask(router, chatPath, chat(`warm ${turn}`, { max_tokens: 1 }))
+  dying.crash()
+  const before = router.finished.length
+  for (let turn = 0; turn < 20; turn++)
+    expect((await ask(router, chatPath, chat(`cold ${turn}`, { max_tokens: 1 }))).status).toBe(200)
+  const attempts = router.finished.slice(before).map((facts) => facts.attempts)
+  expect(Math.max(...attempts)).toBeLessThanOrEqual(2)
+  await until('out of the way', () => hindrances(1n).length > 0)
+  const later = router.finished.length
+  for (let turn = 0; turn < 10; turn++) await ask(router, chatPath, chat(`later ${turn}`, { max_tokens: 1 }))
+  expect(router.finished.slice(later).map((facts) => facts.attempts)).toEqual(
+    Array.from({ length: 10 }, () => 1),
+  )
+  expect(router.booked()).toBe(0)
+})
+
+test('U43: 100 bad requests are held against nobody', async () => {
+  const { router, hindrances } = await keptProxy([await engineOf()])
+  for (let turn = 0; turn < 100; turn++)
+    expect((await ask(router, chatPath, { model: 'mock-model', messages: 7 })).status).toBe(400)
+  expect(hindrances(1n)).toEqual([])
+  expect((await ask(router, chatPath, chat('hello'))).status).toBe(200)
+})
+
+test('five failures in a row open the breaker: requests are refused at once, and pass again when it is well', async () => {
+  const engine = await engineOf()
+  const { router, hindrances } = await keptProxy([engine])
+  engine.addFault({ kind: 'error', status: 500 })
+  for (let turn = 0; turn < 5; turn++) expect((await ask(router, chatPath, chat('hello'))).status).toBe(500)
+  await until('open', () => hindrances(1n).includes('breaker_open'))
+  expect((await ask(router, chatPath, chat('hello'))).status).toBe(503)
+  expect(engine.stats().faults_applied['error']).toBe(5)
+  engine.removeFaults()
+  await until('half open', () => !hindrances(1n).includes('breaker_open'))
+  expect((await ask(router, chatPath, chat('hello'))).status).toBe(200)
+  expect(router.booked()).toBe(0)
+})
