@@ -30,7 +30,8 @@ const characters = byteCharacters()
 /** @type {Map<string, number>} how often each word stands in the texts */
 const counts = new Map()
 for (const file of [...files].sort())
-  for (const [word] of readFileSync(file, 'utf8').matchAll(words)) counts.set(word, (counts.get(word) ?? 0) + 1)
+  for (const [word] of readFileSync(file, 'utf8').matchAll(words))
+    counts.set(word, (counts.get(word) ?? 0) + 1)
 const corpus = [...counts].map(([word, count]) => ({
   count,
   parts: [...Buffer.from(word)].map((byte) => characters.get(byte)),
