@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { PromptEndpoint } from '@router/prompt'
 import type { Dispatcher } from 'undici'
+import { withExtras } from './answer-extras.js'
 import { headerOf, responseHeaders } from './forwarded-headers.js'
 import { StreamWatch, responseIdIn } from './stream-watch.js'
 import { isConnectError, wasReused } from './upstreams.js'
@@ -42,6 +43,8 @@ export interface AttemptOwner {
   readonly response: ServerResponse
   /** Headers for the client beside those of the engine, names and values by turns. */
   readonly addedHeaders: readonly string[]
+  /** What an answer in one piece should tell beside what the engine says; `undefined` = nothing. */
+  extras(): string | undefined
   /** The request is on its way. */
   sent(): void
   /** So many content chunks came. */
@@ -166,8 +169,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
       const whole = held.length === 1 ? held[0]! : Buffer.concat(held)
       this.usage = usageIn(whole)
       if (this.#owner.endpoint === 'responses') this.responseId = responseIdIn(whole)
-      if (!this.#hasRelayed) this.#writeHead(true)
-      if (whole.length > 0) response.end(whole)
+      const extras = this.#hasRelayed || this.status !== 200 ? undefined : this.#owner.extras()
+      const answer = extras === undefined ? whole : withExtras(whole, extras)
+      if (!this.#hasRelayed) this.#writeHead(answer === whole)
+      if (answer.length > 0) response.end(answer)
       else response.end()
     } else {
       this.#takeFacts(this.#stream)

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PromptReading } from '@router/prompt'
 import type { Selection } from '../fleet/fleet-request.js'
 import { HttpError } from '../http/http-error.js'
+import { answerExtras } from './answer-extras.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner, endAndClose } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import { brokenStreamEvent, proxyAnswerOf, sendRefusal } from './error-answers.js'
@@ -79,6 +80,20 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   /** Ends what is too late. */
   check(nowMs: number): void {
     this.#attempt?.check(nowMs)
+  }
+
+  extras(): string | undefined {
+    const { extraFields } = this.#intake!.facts
+    if (extraFields.length === 0) return undefined
+    const { workerId, dpRank } = this.#selection!
+    const { firstByteMs } = this.#attempt!
+    const facts = {
+      workerId,
+      dpRank,
+      firstByteMs: Number.isNaN(firstByteMs) ? undefined : firstByteMs - this.#startedMs,
+      totalMs: this.#state.nowMs() - this.#startedMs,
+    }
+    return answerExtras(extraFields, facts, this.#state.settings.tellsPlacement)
   }
 
   sent(): void {

@@ -17,6 +17,8 @@ export interface RoutingFacts {
   readonly priorityJump: number | undefined
   readonly strictPriority: number | undefined
   readonly expectedOutputTokens: number | undefined
+  /** What the client wants to be told in the `nvext` of its answer. */
+  readonly extraFields: readonly string[]
   /** Hints that nothing acts on, by name. */
   readonly ignoredHints: readonly string[]
 }
@@ -126,6 +128,7 @@ export function readRoutingFacts(
     priorityJump: priority === undefined ? undefined : Math.max(0, priority),
     strictPriority: integer('x-dynamo-request-strict-priority', 0, 2 ** 32 - 1) ?? hints?.strict_priority,
     expectedOutputTokens: hints?.osl,
+    extraFields: body.extra_fields ?? [],
     ignoredHints,
   }
 }

@@ -31,6 +31,7 @@ export function relayStored(
     stripsUsage: false,
     response,
     addedHeaders,
+    extras: () => undefined,
     sent: () => undefined,
     progressed: () => undefined,
     ended: (outcome) => {

@@ -104,6 +104,23 @@ describe('A7: what a request is routed on', () => {
     expect(sent().nvext).toEqual({ annotations: ['a'] })
   })
 
+  test('an answer tells in nvext what was asked for', async () => {
+    const engine = await engineOf()
+    const router = await proxyOf([engine])
+    const body = (nvext: object) => chat('hello', { nvext, max_tokens: 1 })
+    const told = await ask(router, chatPath, body({ extra_fields: ['worker_id', 'timing', 'moon'] }))
+    expect(told.json.choices).toHaveLength(1)
+    expect(told.json.nvext).toEqual({
+      worker_id: { prefill_worker_id: 1, prefill_dp_rank: 0, decode_worker_id: 1, decode_dp_rank: 0 },
+      timing: { ttft_ms: expect.any(Number), itl_ms: null, total_ms: expect.any(Number), queue_ms: 0 },
+    })
+    expect((await ask(router, chatPath, body({}))).json.nvext).toBeUndefined()
+    const silent = await proxyOf([engine], { proxy: { tellsPlacement: false } })
+    expect((await ask(silent, chatPath, body({ extra_fields: ['worker_id'] }))).json.nvext).toBeUndefined()
+    const off = await proxyOf([engine], { proxy: { readsNvext: false } })
+    expect((await ask(off, chatPath, body({ extra_fields: ['timing'] }))).json.nvext).toBeUndefined()
+  })
+
   test('by a client that goes while its tokens are found: nothing is booked', async () => {
     const engine = await engineOf()
     const router = await proxyOf([engine], { proxy: { tokenizerOf: () => engine.modelFolder } })
