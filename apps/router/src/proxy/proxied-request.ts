@@ -171,7 +171,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       deadlineMs: this.#startedMs + settings.requestTimeoutMs,
     })
     this.#attempt = attempt
-    const { acceptsNvext = false } = this.#state.fleet.workers.get(workerId)?.registration ?? {}
+    const { registration, origin } = this.#state.fleet.workers.get(workerId)!
+    const { acceptsNvext = false } = registration
     const { table } = bookings.partition.router.partition
     const ranks = table.workers[table.workerIndexOf(workerId)]?.dataParallelSize ?? 1
     const headers = requestHeaders(this.#request, {
@@ -180,7 +181,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     })
     try {
       upstreams.dispatch(
-        endpoint,
+        { endpoint, isTrusted: origin === 'trusted' },
         { method: 'POST', path: this.#request.url!, headers, body: this.#intake!.bodyFor(acceptsNvext) },
         attempt,
         again !== undefined,

@@ -95,10 +95,12 @@ export class ServedModels {
     this.#readMs = nowMs
     const entries = new Map<string, Entry>()
     const workersOf = new Map<string, number>()
-    for (const { registration, facts, lifecycle } of this.#workers.list()) {
+    for (const { registration, facts, lifecycle, origin } of this.#workers.list()) {
       const { workerId, modelName: partition = 'default', role = 'aggregated' } = registration
       if (lifecycle !== 'schedulable' || role !== 'aggregated') continue
       workersOf.set(partition, (workersOf.get(partition) ?? 0) + 1)
+      // Those of the selection listener are never contacted.
+      if (origin === 'selection') continue
       const told = facts?.models ?? []
       const models = told.some(({ id }) => id === partition) ? told : [{ id: partition }, ...told]
       for (const model of models) {

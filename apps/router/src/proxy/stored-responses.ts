@@ -18,8 +18,8 @@ export function relayStored(
   requestId: string,
 ): void {
   const workerId = state.owners.get(id)
-  const endpoint =
-    workerId === undefined ? undefined : state.fleet.workers.get(workerId)?.registration.endpoint
+  const view = workerId === undefined ? undefined : state.fleet.workers.get(workerId)
+  const endpoint = view?.registration.endpoint
   if (endpoint === undefined || endpoint === '')
     throw new HttpError('not_found', `no worker is known to hold the response '${id.slice(0, 100)}'`)
   // A cancellation has no body that means anything.
@@ -56,7 +56,12 @@ export function relayStored(
   response.once('close', () => attempt.cancel())
   const headers = requestHeaders(request, { passesAuthorization: settings.passesAuthorization })
   const method = isCancel ? 'POST' : 'GET'
-  upstreams.dispatch(endpoint, { method, path: request.url!, headers, body: undefined }, attempt, false)
+  upstreams.dispatch(
+    { endpoint, isTrusted: view!.origin === 'trusted' },
+    { method, path: request.url!, headers, body: undefined },
+    attempt,
+    false,
+  )
 }
 
 function answer(

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
 import { Client, type Dispatcher, Pool, buildConnector } from 'undici'
+import { EndpointRules, loopbackHosts } from '../fleet/endpoint-rules.js'
+import { checkedLookup } from '../workers/engine-client.js'
 
 /** How connections to engines are kept; milliseconds. */
 export interface UpstreamSettings {
@@ -7,6 +9,16 @@ export interface UpstreamSettings {
   readonly connectTimeoutMs?: number | undefined
   /** Idle connections are closed after this time, before the engine does so. Default 4,000. */
   readonly keepAliveMs?: number | undefined
+  /** Which addresses workers may have that are not trusted. Default: those of this machine. */
+  readonly rules?: EndpointRules | undefined
+}
+
+/** Where an engine is. */
+export interface UpstreamTarget {
+  /** Base URL. */
+  readonly endpoint: string
+  /** False = its host, and the address that it leads to, must be among those that workers may have. */
+  readonly isTrusted: boolean
 }
 
 /** Workers whose connections are kept; beyond, the least recently used ones are closed. */
@@ -38,25 +50,16 @@ export interface UpstreamRequest {
 /** Connections to engines, one pool a worker; kept alive, and closed before the engine would. */
 export class Upstreams {
   readonly #upstreams = new Map<string, Upstream>()
-  readonly #options: Client.Options
+  readonly #rules: EndpointRules
+  readonly #trusted: Client.Options
+  readonly #guarded: Client.Options
 
-  constructor({ connectTimeoutMs = 2000, keepAliveMs = 4000 }: UpstreamSettings = {}) {
-    const connect = buildConnector({ timeout: connectTimeoutMs })
-    this.#options = {
-      connect: (options, callback) =>
-        connect(options, (...result) => {
-          const socket = result[1] as Socket | null
-          socket?.on('error', (error) => Object.assign(error, { [receivedBytes]: socket.bytesRead }))
-          callback(...result)
-        }),
-      keepAliveTimeout: keepAliveMs,
-      keepAliveMaxTimeout: keepAliveMs,
-      // What is late is for the proxy to say.
-      headersTimeout: 0,
-      bodyTimeout: longestSilenceMs,
-      maxHeaderSize: headerLimitBytes,
-      pipelining: 1,
-    }
+  constructor({ connectTimeoutMs = 2000, keepAliveMs = 4000, rules }: UpstreamSettings = {}) {
+    this.#rules = rules ?? new EndpointRules(loopbackHosts)
+    const timeout = connectTimeoutMs
+    this.#trusted = clientOptions(buildConnector({ timeout }), keepAliveMs)
+    const lookup = checkedLookup(this.#rules)
+    this.#guarded = clientOptions(buildConnector({ timeout, lookup }), keepAliveMs)
   }
 
   /** Workers whose connections are kept. */
@@ -65,23 +68,23 @@ export class Upstreams {
   }
 
   /**
-   * Sends a request to the engine at a base URL. Throws for a URL that is none.
+   * Sends a request to an engine. Throws for a URL that is none, or that an untrusted worker may not have.
    * @param isFresh on a connection of its own, that nothing was sent on before
    */
   dispatch(
-    endpoint: string,
+    target: UpstreamTarget,
     request: UpstreamRequest,
     handler: Dispatcher.DispatchHandler,
     isFresh: boolean,
   ): void {
-    const { origin, basePath, pool } = this.#upstreamOf(endpoint)
+    const { origin, basePath, pool } = this.#upstreamOf(target)
     const { method, headers, body = null } = request
     const options = { method, headers, body, path: basePath + request.path }
     if (!isFresh) {
       pool.dispatch(options, handler)
       return
     }
-    const client = new Client(origin, this.#options)
+    const client = new Client(origin, this.#optionsOf(target))
     client.dispatch({ ...options, origin }, handler)
     void client.close()
   }
@@ -93,23 +96,54 @@ export class Upstreams {
     await Promise.all(pools.map(({ pool }) => pool.destroy()))
   }
 
-  #upstreamOf(endpoint: string): Upstream {
-    const known = this.#upstreams.get(endpoint)
+  #optionsOf({ isTrusted }: UpstreamTarget): Client.Options {
+    return isTrusted ? this.#trusted : this.#guarded
+  }
+
+  #upstreamOf(target: UpstreamTarget): Upstream {
+    const { endpoint, isTrusted } = target
+    const key = isTrusted ? endpoint : `guarded ${endpoint}`
+    const known = this.#upstreams.get(key)
     if (known !== undefined) {
       if (this.#upstreams.size < maximumPools) return known
-      this.#upstreams.delete(endpoint)
-      this.#upstreams.set(endpoint, known)
+      this.#upstreams.delete(key)
+      this.#upstreams.set(key, known)
       return known
     }
+    const verdict = isTrusted ? undefined : this.#rules.judgeBase(endpoint)
+    if (verdict !== undefined && 'why' in verdict) throw new Error(verdict.why)
     const { origin, pathname } = new URL(endpoint)
-    const upstream = { origin, basePath: pathname.replace(/\/+$/, ''), pool: new Pool(origin, this.#options) }
-    this.#upstreams.set(endpoint, upstream)
+    const upstream = {
+      origin,
+      basePath: pathname.replace(/\/+$/, ''),
+      pool: new Pool(origin, this.#optionsOf(target)),
+    }
+    this.#upstreams.set(key, upstream)
     if (this.#upstreams.size > maximumPools) {
       const [oldest, { pool }] = this.#upstreams.entries().next().value!
       this.#upstreams.delete(oldest)
       void pool.close()
     }
     return upstream
+  }
+}
+
+/** Options of a connection; its socket notes on an error what it had received. */
+function clientOptions(connect: buildConnector.connector, keepAliveMs: number): Client.Options {
+  return {
+    connect: (options, callback) =>
+      connect(options, (...result) => {
+        const socket = result[1] as Socket | null
+        socket?.on('error', (error) => Object.assign(error, { [receivedBytes]: socket.bytesRead }))
+        callback(...result)
+      }),
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    // What is late is for the proxy to say.
+    headersTimeout: 0,
+    bodyTimeout: longestSilenceMs,
+    maxHeaderSize: headerLimitBytes,
+    pipelining: 1,
   }
 }
 

@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { EndpointRules } from '../../src/fleet/endpoint-rules.js'
 import { afterTest, ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
 
 describe('A1: what is refused, and how', () => {
@@ -135,6 +136,32 @@ describe('A1: what is refused, and how', () => {
       ...chat('hello', { max_tokens: 1 }),
       cache_salt: 'mine',
     })
+  })
+})
+
+describe('A8: whom the proxy contacts', () => {
+  const record = (url: string) => ({ endpoint: url, modelName: 'mock-model', blockSize: 16 })
+
+  test('of API workers only allowed hosts and addresses; of the selection listener nobody', async () => {
+    const engine = await engineOf()
+    const rules = new EndpointRules(['10.0.0.0/8', 'localhost'])
+    const router = await proxyOf([], { proxy: { upstreams: { rules } } })
+    const { workers } = router.fleet
+    const status = async () => (await ask(router, chatPath, chat('hello'))).status
+    workers.upsert({ workerId: 1n, ...record(engine.url) }, 'api')
+    expect(await status()).toBe(502)
+    // A name that is allowed, but leads to an address that is not.
+    workers.upsert({ workerId: 1n, ...record(`http://localhost.:${engine.port}`) }, 'api')
+    expect(await status()).toBe(502)
+    workers.upsert({ workerId: 2n, ...record(engine.url) }, 'selection')
+    workers.remove(1n)
+    await until('unknown', () => router.fleet.workers.schedulable === 1)
+    expect(engine.requests()).toEqual([])
+    workers.upsert({ workerId: 3n, ...record(engine.url) }, 'trusted')
+    const open = await proxyOf([engine])
+    open.fleet.workers.upsert({ workerId: 9n, ...record(engine.url) }, 'selection')
+    for (let turn = 0; turn < 6; turn++)
+      expect((await ask(open, chatPath, chat(`hello ${turn}`))).headers.get('x-router-worker')).toBe('1.0')
   })
 })
 
