@@ -1,6 +1,7 @@
+import type { HashedPrompt } from '@router/core'
 import type { PromptReading } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
-import type { FleetPrompt, RequestTerms, Selection } from '../fleet/fleet-request.js'
+import type { RequestTerms, Selection } from '../fleet/fleet-request.js'
 import type { Fleet } from '../fleet/fleet.js'
 import type { ProxyState } from './proxy-state.js'
 import type { RequestIntake } from './request-intake.js'
@@ -15,7 +16,7 @@ type Terms = { -readonly [Key in keyof RequestTerms]: RequestTerms[Key] }
 export class RequestBookings {
   readonly partition: FleetPartition
   readonly #fleet: Fleet
-  readonly #prompt: FleetPrompt
+  readonly #prompt: HashedPrompt
   readonly #terms: Terms
   readonly #pin: { readonly workerId: bigint | undefined; readonly dpRank: number | undefined }
   /** Workers that it may go to; absent = all of the partition. */
@@ -24,7 +25,8 @@ export class RequestBookings {
   readonly #tried = new Set<bigint>()
   #tries = 0
   #bookingId: string | undefined
-  #isPrefillOver = false
+  // Tokens from which on the books have something to hear.
+  #nextTold = 1
 
   constructor(
     { fleet, reader, owners, nextInnerId }: ProxyState,
@@ -83,23 +85,26 @@ export class RequestBookings {
   dispatched(): void {
     const { router } = this.partition
     if (this.#bookingId !== undefined)
-      router.noteDispatched(this.#bookingId, this.#prompt.blocks!, this.#terms.chunks?.hashes)
+      router.noteDispatched(this.#bookingId, this.#prompt.blocks, this.#terms.chunks?.hashes)
   }
 
   /** So many tokens came so far; with the first one its prefill is over. */
   progressed(tokens: number): void {
+    if (tokens < this.#nextTold || this.#bookingId === undefined) return
     const { router } = this.partition
-    if (this.#bookingId === undefined) return
-    if (!this.#isPrefillOver) router.markPrefillCompleted(this.#bookingId)
-    this.#isPrefillOver = true
+    if (this.#nextTold === 1) router.markPrefillCompleted(this.#bookingId)
     router.noteOutput(this.#bookingId, tokens)
+    const { promptTokens } = this.#prompt
+    const { blockSize } = router
+    // The next one that begins a block.
+    this.#nextTold = Math.ceil((promptTokens + tokens) / blockSize) * blockSize - promptTokens + 1
   }
 
   /** Frees what is booked; again is fine. */
   free(): void {
     const id = this.#bookingId
     this.#bookingId = undefined
-    this.#isPrefillOver = false
+    this.#nextTold = 1
     if (id !== undefined) this.partition.router.free(id)
   }
 

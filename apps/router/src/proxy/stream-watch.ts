@@ -140,7 +140,8 @@ function eventEnd(data: Buffer, from: number): number {
 /** Where the data of an event begins; -1 = it has none. */
 function payloadStart(event: Buffer): number {
   let at = 0
-  if (event[0] !== 0x64 || event.toString('latin1', 0, 5) !== 'data:') {
+  // No other field has four letters and this first one.
+  if (event[0] !== 0x64 || event[4] !== 0x3a) {
     at = event.indexOf('\ndata:') + 1
     if (at === 0) return -1
   }
