@@ -20,7 +20,7 @@ export const promptReaderRows: readonly FigureRow[] = [
     unit: 'x',
     reach: { atLeast: 50 },
     whyNot:
-      'some 1.2 ms beside the 4 ms in the tokenizer: reading the body, a copy of it, the way to the thread and back; 44 to 54 over runs',
+      'some 1.2 ms beside the 4 ms in the tokenizer: reading the body, a copy of it, the way to the thread and back; 44 to 56 over runs',
     compute: () =>
       withReader({}, (resumed) => withReader({ cacheBytes: 0 }, (whole) => cpuRatio(resumed, whole))),
   },
