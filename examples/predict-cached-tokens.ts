@@ -2,7 +2,16 @@
 // how many tokens of each turn the engine will find in its cache, said before the request leaves.
 // `npm run predict` runs it for both kinds of engines.
 import process from 'node:process'
-import { BlockHasher, BlockHashes, DEVICE, PrefixIndex, hashWords, highOf, lowOf } from '@router/kv-index'
+import {
+  BlockHasher,
+  BlockHashes,
+  DEVICE,
+  OverlapRows,
+  PrefixIndex,
+  hashWords,
+  highOf,
+  lowOf,
+} from '@router/kv-index'
 import { createPromptReader } from '@router/prompt'
 import { Unpackr } from 'msgpackr'
 import OpenAI from 'openai'
@@ -83,16 +92,7 @@ class EngineCache {
   readonly #index = new PrefixIndex({ blockSize })
   readonly #hasher = new BlockHasher()
   readonly #hashes = new BlockHashes()
-  readonly #overlaps = {
-    rowOfRank: new Int32Array(1),
-    deviceBlocks: new Float64Array(1),
-    hostBlocks: new Float64Array(1),
-    diskBlocks: new Float64Array(1),
-    externalBlocks: new Float64Array(1),
-    rows: new Int32Array(1),
-    count: 0,
-    hasLowerBlocks: false,
-  }
+  readonly #overlaps = new OverlapRows(1)
   #wake = () => {}
   #warmUpBlocks = 0
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { hashesOf } from '@router/kv-index'
+import { OverlapRows, hashesOf } from '@router/kv-index'
 import { describe, expect, it } from 'vitest'
-import { blocksFrom, createTarget, emptyRun, pointRun, shuffled } from '../src/index/blocks.js'
+import { blocksFrom, emptyRun, pointRun, shuffled } from '../src/index/blocks.js'
 import { createIndex } from '../src/index/subject.js'
 import { countOperations, playTrace, readTrace, replay } from '../src/index/trace.js'
 
@@ -98,7 +98,7 @@ describe('playing the trace', () => {
     const { stored, removed } = countOperations(turns)
     expect(removed).toBeGreaterThan(1000)
     const index = createIndex()
-    const target = createTarget(options.ranks)
+    const target = new OverlapRows(options.ranks)
     expect(replay(index, turns, emptyRun(blocksFrom(0, 0)), target)).toBe(0)
     expect(index.currentSize).toBe(stored - removed)
     const last = turns.at(-1)!

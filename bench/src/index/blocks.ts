@@ -1,4 +1,4 @@
-import type { BlockIndex, BlockRun, HashWords, OverlapTarget } from '@router/kv-index'
+import type { BlockIndex, BlockRun, HashWords } from '@router/kv-index'
 
 /** Blocks with their two hashes, many chains one after another. */
 export interface Blocks {
@@ -62,20 +62,6 @@ export function storeOrThrow(index: BlockIndex, rank: number, tier: number, run:
 export function expectSize(index: BlockIndex, expected: number): void {
   if (index.currentSize === expected) return
   throw new Error(`the index holds ${index.currentSize} device entries instead of ${expected}`)
-}
-
-/** Columns with a row for every rank, in order. */
-export function createTarget(ranks: number): OverlapTarget {
-  return {
-    rowOfRank: Int32Array.from({ length: ranks }, (_, rank) => rank),
-    deviceBlocks: new Float64Array(ranks),
-    hostBlocks: new Float64Array(ranks),
-    diskBlocks: new Float64Array(ranks),
-    externalBlocks: new Float64Array(ranks),
-    hasLowerBlocks: false,
-    rows: new Int32Array(ranks),
-    count: 0,
-  }
 }
 
 /** The numbers below `count` in an order that looks random and is always the same. */

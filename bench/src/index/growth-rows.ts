@@ -1,14 +1,6 @@
-import { type BlockIndex, DEVICE } from '@router/kv-index'
+import { type BlockIndex, DEVICE, OverlapRows } from '@router/kv-index'
 import type { ComputedFigure, FigureRow } from '../harness/figure.js'
-import {
-  createBlocks,
-  createTarget,
-  emptyRun,
-  expectSize,
-  fillBlocks,
-  pointRun,
-  storeOrThrow,
-} from './blocks.js'
+import { createBlocks, emptyRun, expectSize, fillBlocks, pointRun, storeOrThrow } from './blocks.js'
 import { createIndex } from './subject.js'
 
 const finalBlocks = 10_000_000
@@ -49,7 +41,7 @@ function longestCallWhileGrowing(runBlocks: number): ComputedFigure {
   const longest = new LongestCall(index)
   const scratch = createBlocks(runBlocks)
   const run = emptyRun(scratch)
-  const target = createTarget(ranks)
+  const target = new OverlapRows(ranks)
   const runs = finalBlocks / runBlocks
   const store = (number: number): void => {
     pointRun(run, 0, runBlocks, -1)

@@ -1,14 +1,13 @@
-import { type BlockIndex, DEVICE, HOST_PINNED, type HashWords, type OverlapTarget } from '@router/kv-index'
-import type { FigureRow, Reach, Timed } from '../harness/figure.js'
 import {
-  type Blocks,
-  blocksFrom,
-  createTarget,
-  emptyRun,
-  pointRun,
-  shuffled,
-  storeOrThrow,
-} from './blocks.js'
+  type BlockIndex,
+  DEVICE,
+  HOST_PINNED,
+  type HashWords,
+  OverlapRows,
+  type OverlapTarget,
+} from '@router/kv-index'
+import type { FigureRow, Reach, Timed } from '../harness/figure.js'
+import { type Blocks, blocksFrom, emptyRun, pointRun, shuffled, storeOrThrow } from './blocks.js'
 import { createIndex } from './subject.js'
 
 const promptBlocks = 128
@@ -77,7 +76,7 @@ function createScene(holding: Holding, isCold: boolean): Scene {
     storePrompt(index, blocks, prompt, ranks, isLookedUp ? holding : { holders: 1 })
     if (isLookedUp) prompts.push(blocks.local)
   }
-  const scene = { index, prompts, target: createTarget(ranks) }
+  const scene = { index, prompts, target: new OverlapRows(ranks) }
   for (let prompt = 0; prompt < lookedUp; prompt++) expectAnswer(scene, prompt, ranks, holding)
   return scene
 }

@@ -1,5 +1,6 @@
+import { OverlapRows } from '@router/kv-index'
 import type { FigureRow, Timed } from '../harness/figure.js'
-import { createBlocks, createTarget, emptyRun, expectSize } from './blocks.js'
+import { createBlocks, emptyRun, expectSize } from './blocks.js'
 import { createIndex } from './subject.js'
 import { type TraceRequest, countOperations, playTrace, readTrace, replay } from './trace.js'
 
@@ -10,7 +11,7 @@ function timeReplay(requests: readonly TraceRequest[], blockSize: number, capaci
   const turns = playTrace(requests, { blockSize, ranks, capacityBlocks })
   const { lookedUp, stored, removed } = countOperations(turns)
   const run = emptyRun(createBlocks(0))
-  const target = createTarget(ranks)
+  const target = new OverlapRows(ranks)
   let index = createIndex()
   return {
     perCall: lookedUp + stored + removed,

@@ -112,7 +112,7 @@ describe('the example of ranks without events', () => {
     const { dispatched, lookUp } = (await import('./fixtures/believe-decisions.js')) as Example
     const blocks: BlockHashes = new hashes.BlockHashes()
     new hasher.BlockHasher().hash(tokensOf(3), { blockSize: 16 }, blocks)
-    const target = emptyTarget(2)
+    const target = new kvIndex.OverlapRows(2)
     const overlapsAt = (nowMs: number): number[] => {
       lookUp(blocks, nowMs, target)
       return [...target.deviceBlocks]
@@ -127,20 +127,6 @@ describe('the example of ranks without events', () => {
     ])
   })
 })
-
-function emptyTarget(rows: number): OverlapTarget {
-  const column = (): Float64Array => new Float64Array(rows)
-  return {
-    rowOfRank: Int32Array.from({ length: rows }, (_, rank) => rank),
-    deviceBlocks: column(),
-    hostBlocks: column(),
-    diskBlocks: column(),
-    externalBlocks: column(),
-    rows: new Int32Array(rows),
-    count: 0,
-    hasLowerBlocks: false,
-  }
-}
 
 describe('the limits of the README', () => {
   const run = (count: number): kvIndex.BlockRun => {

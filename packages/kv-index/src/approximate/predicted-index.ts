@@ -1,5 +1,6 @@
 import type { BlockIndex, OverlapTarget } from '../block-index.js'
 import type { HashWords } from '../hash-words.js'
+import { OverlapRows } from '../overlap-rows.js'
 import type { LifetimeOptions } from './lifetime-options.js'
 import { LifetimeRetention } from './lifetime-retention.js'
 import type { PromptBlocks } from './prompt-blocks.js'
@@ -10,7 +11,7 @@ import type { PromptBlocks } from './prompt-blocks.js'
  */
 export class PredictedIndex {
   readonly #retention: LifetimeRetention
-  readonly #matches = new PredictedMatches()
+  readonly #matches = new OverlapRows()
 
   /**
    * @param index empty, and given to nobody else
@@ -46,7 +47,8 @@ export class PredictedIndex {
    */
   raise(local: HashWords, count: number, nowMs: number, target: OverlapTarget): void {
     const matches = this.#matches
-    matches.follow(target)
+    matches.rowOfRank = target.rowOfRank
+    matches.reserve(target.deviceBlocks.length)
     this.#retention.lookup(local, count, nowMs, matches)
     for (let at = 0; at < matches.count; at++) {
       const row = matches.rows[at]!
@@ -72,27 +74,4 @@ function shorten(extension: Float64Array, row: number, blocks: number): number {
   const taken = Math.min(extension[row]!, blocks)
   extension[row]! -= taken
   return blocks - taken
-}
-
-/** The rows of another target, with columns of its own. */
-class PredictedMatches implements OverlapTarget {
-  rowOfRank = new Int32Array(0)
-  deviceBlocks = new Float64Array(0)
-  hostBlocks = new Float64Array(0)
-  diskBlocks = new Float64Array(0)
-  externalBlocks = new Float64Array(0)
-  rows = new Int32Array(0)
-  count = 0
-  hasLowerBlocks = false
-
-  follow({ rowOfRank, deviceBlocks: { length } }: OverlapTarget): void {
-    this.rowOfRank = rowOfRank as Int32Array<ArrayBuffer>
-    if (length <= this.deviceBlocks.length) return
-    this.deviceBlocks = new Float64Array(length)
-    this.hostBlocks = new Float64Array(length)
-    this.diskBlocks = new Float64Array(length)
-    this.externalBlocks = new Float64Array(length)
-    this.rows = new Int32Array(length)
-    this.count = 0
-  }
 }

@@ -1,28 +1,13 @@
-import type { BlockIndex, OverlapTarget } from '../../src/block-index.js'
+import type { BlockIndex } from '../../src/block-index.js'
 import { type HashWords, hashWords } from '../../src/hash-words.js'
+import { OverlapRows } from '../../src/overlap-rows.js'
 
 /** A lookup target whose row is the rank, for ranks below a limit. */
-export class MatchTable implements OverlapTarget {
-  readonly rowOfRank: Int32Array
-  readonly deviceBlocks: Float64Array
-  readonly hostBlocks: Float64Array
-  readonly diskBlocks: Float64Array
-  readonly externalBlocks: Float64Array
-  readonly rows: Int32Array
-  count = 0
-  hasLowerBlocks = false
-
+export class MatchTable extends OverlapRows {
   /** `rowOfRank` other than the rank itself: rows are dense, not all ranks need one. */
-  constructor(
-    ranks: number,
-    rowOfRank: readonly number[] = Array.from({ length: ranks }, (_, rank) => rank),
-  ) {
-    this.rowOfRank = Int32Array.from(rowOfRank)
-    this.deviceBlocks = new Float64Array(ranks)
-    this.hostBlocks = new Float64Array(ranks)
-    this.diskBlocks = new Float64Array(ranks)
-    this.externalBlocks = new Float64Array(ranks)
-    this.rows = new Int32Array(ranks)
+  constructor(ranks: number, rowOfRank?: readonly number[]) {
+    super(ranks)
+    if (rowOfRank !== undefined) this.rowOfRank = Int32Array.from(rowOfRank)
   }
 
   /** The row of a rank, tier after tier. */

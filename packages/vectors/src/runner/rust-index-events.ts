@@ -1,4 +1,4 @@
-import { type BlockIndex, type OverlapTarget, TIERS, hashWords, highOf, lowOf } from '@router/kv-index'
+import { type BlockIndex, OverlapRows, TIERS, hashWords, highOf, lowOf } from '@router/kv-index'
 import { roundHalfAway } from '@router/sdk'
 import { type IndexEventsLine, type IndexEventsStep, lowerTiers } from '../shapes/rust-index.js'
 import type { Checks } from './checks.js'
@@ -164,25 +164,12 @@ class Slots {
 }
 
 /** Where a lookup writes; the row of a slot is the slot. */
-export class Table implements OverlapTarget {
+export class Table extends OverlapRows {
   readonly capacity: number
-  readonly rowOfRank: Int32Array
-  readonly deviceBlocks: Float64Array
-  readonly hostBlocks: Float64Array
-  readonly diskBlocks: Float64Array
-  readonly externalBlocks: Float64Array
-  readonly rows: Int32Array
-  count = 0
-  hasLowerBlocks = false
 
   constructor(capacity: number) {
+    super(capacity)
     this.capacity = capacity
-    this.rowOfRank = Int32Array.from({ length: capacity }, (_, slot) => slot)
-    this.deviceBlocks = new Float64Array(capacity)
-    this.hostBlocks = new Float64Array(capacity)
-    this.diskBlocks = new Float64Array(capacity)
-    this.externalBlocks = new Float64Array(capacity)
-    this.rows = new Int32Array(capacity)
   }
 
   at(row: number): typeof noBlocks {
