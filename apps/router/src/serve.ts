@@ -73,14 +73,13 @@ export function createFleet(
     drainTimeoutMs: 1000 * settings.drainTimeoutSecs,
     allowedHosts: settings.workerAllow,
   }
-  const fleet = new Fleet({
+  return new Fleet({
     policy: bundle,
     clock,
     random,
     settings: fleetSettings,
     ...(onWarning && { onWarning }),
   })
-  return fleet
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { RouterCoreConfig } from '@router/core'
-import { type AllowedHosts, loopbackHosts } from './endpoint-rules.js'
+import type { AllowedHosts } from './endpoint-rules.js'
 import type { SelectionCacheLimits } from './selection-cache.js'
 
 /** From which load on a rank takes no more requests (host.md 7). Absent = no such limit. */
@@ -39,4 +39,3 @@ export interface FleetSettings {
 
 /** Tokens of a batch of which the limit is unknown. */
 export const unknownBatchTokens = 10_000_000
-export { loopbackHosts }

@@ -1,9 +1,8 @@
 import { BatchReader, type EventWarning, Incarnation, type IncarnationCause } from '@router/kv-events'
 import { RouterError, type WorkerRank } from '@router/sdk'
-import { EndpointRules } from './endpoint-rules.js'
+import { EndpointRules, loopbackHosts } from './endpoint-rules.js'
 import { type EngineFacts, completed } from './engine-facts.js'
 import { type FleetPartition, type PartitionName, type PartitionShape, placeOf } from './fleet-partition.js'
-import { loopbackHosts } from './fleet-settings.js'
 import {
   type FleetWorker,
   type FleetWorkersOptions,

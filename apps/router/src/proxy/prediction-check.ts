@@ -1,3 +1,4 @@
+import type { HealthCauseCode } from '../fleet/health-causes.js'
 import type { RequestFacts } from './request-facts.js'
 
 /** What was predicted of a worker's cache, and what its engine really reused; tokens, since the start. */
@@ -10,13 +11,15 @@ export interface PredictionSums {
 }
 
 /** Why predictions are not to be trusted (host.md 13.4). */
-export type PredictionCauseCode =
+export type PredictionCauseCode = Extract<
+  HealthCauseCode,
   | 'hash_mismatch'
   | 'index_blind'
   | 'eviction_drift'
   | 'tokenizer_missing'
   | 'tokenizer_mismatch'
   | 'tokenizer_slow'
+>
 
 export interface PredictionCause {
   readonly code: PredictionCauseCode
