@@ -136,7 +136,7 @@ export async function startSelectionService(
       }
     },
   })
-  addJsonRoutes(server, routes, (count) => (unknownFields += count))
+  addJsonRoutes(server, routes, { onUnknownKeys: (count) => (unknownFields += count) })
   const ticking = setInterval(() => {
     fleet.tick()
     causes.found('fleet', watch.look())

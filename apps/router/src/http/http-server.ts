@@ -1,6 +1,12 @@
 import { type IncomingMessage, type RequestListener, type ServerResponse, createServer } from 'node:http'
 import type { Socket } from 'node:net'
-import { type FastifyError, type FastifyInstance, type FastifyReply, fastify } from 'fastify'
+import {
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+} from 'fastify'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
 import { type FrontDoor, type OverloadAnswers, answerOf } from './answers.js'
 import { HttpError } from './http-error.js'
@@ -10,6 +16,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Default `client`. */
     access?: RouteAccess
+    /** How refusals of this route look. Default: that of the server. */
+    door?: FrontDoor
   }
 }
 
@@ -45,9 +53,11 @@ const noRetryAfter: OverloadAnswers = { statusCode: 529, retryAfterSecs: 0 }
  * bodies, and how refusals look. Bodies arrive as bytes. Error: `ROUTER_CONFIG_INVALID`, see `Access`.
  */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { host, door, overload = noRetryAfter, stallMs = defaultStallMs, front } = options
+  const { host, overload = noRetryAfter, stallMs = defaultStallMs, front } = options
   const access = new Access(host, options.access)
-  const send = (reply: FastifyReply, error: unknown): FastifyReply => {
+  const doorOf = ({ routeOptions }: FastifyRequest): FrontDoor => routeOptions.config?.door ?? options.door
+  const send = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply => {
+    const door = doorOf(request)
     const { status, retryAfterSecs, ...answer } = answerOf(httpErrorOf(error), door, overload)
     if (retryAfterSecs > 0) void reply.header('retry-after', String(retryAfterSecs))
     return sendJson(reply, status, errorBody(door, answer))
@@ -70,9 +80,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
           if (!front(request, response)) route(request, response)
         }),
     }),
-    clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), door),
-    frameworkErrors: (_error, _request, reply) =>
-      void send(reply, new HttpError('bad_request', 'the path is no valid URL')),
+    clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), options.door),
+    frameworkErrors: (_error, request, reply) =>
+      void send(request, reply, new HttpError('bad_request', 'the path is no valid URL')),
   })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -81,12 +91,16 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     done()
   })
   server.addHook('preParsing', (request, _reply, payload, done) => {
-    watchBody(request.raw, stallMs, door)
+    watchBody(request.raw, stallMs, doorOf(request))
     done(null, payload)
   })
-  server.setErrorHandler((error, _request, reply) => send(reply, error))
+  server.setErrorHandler((error, request, reply) => send(request, reply, error))
   server.setNotFoundHandler((request, reply) =>
-    send(reply, new HttpError('not_found', `there is no path '${request.url.split('?')[0]!.slice(0, 100)}'`)),
+    send(
+      request,
+      reply,
+      new HttpError('not_found', `there is no path '${request.url.split('?')[0]!.slice(0, 100)}'`),
+    ),
   )
   return server
 }

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteAccess } from './access.js'
+import type { FrontDoor } from './answers.js'
 import { HttpError } from './http-error.js'
 import { sendJson } from './http-server.js'
 import type { Read } from './json-fields.js'
@@ -31,32 +32,42 @@ export interface JsonRoute {
   readonly access: RouteAccess
   /** A body must come. */
   readonly takesBody?: boolean
-  readonly handle: (request: JsonRequest) => JsonAnswer
+  readonly handle: (request: JsonRequest) => JsonAnswer | Promise<JsonAnswer>
 }
 
 const verbs = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
-/** Adds routes to a server; other verbs on their paths are 405. @param onUnknownKeys told how many keys of a body nobody asked for */
+export interface JsonRoutesOptions {
+  /** How their refusals look. Default: as those of the server. */
+  readonly door?: FrontDoor | undefined
+  /** Told how many keys of a body nobody asked for. */
+  readonly onUnknownKeys?: ((count: number) => void) | undefined
+}
+
+/** Adds routes to a server; other verbs on their paths are 405. */
 export function addJsonRoutes(
   server: FastifyInstance,
   routes: readonly JsonRoute[],
-  onUnknownKeys: (count: number) => void = () => undefined,
+  { door, onUnknownKeys = () => undefined }: JsonRoutesOptions = {},
 ): void {
+  const doorConfig = door === undefined ? {} : { door }
   for (const { method, path, access, takesBody = false, handle } of routes) {
     server.route({
       method,
       url: path,
       exposeHeadRoute: true,
-      config: { access },
+      config: { access, ...doorConfig },
       onRequest: (request, _reply, done) => {
         if (takesBody || hasBody(request)) checkContentType(request)
         done()
       },
       handler: (request, reply) => {
-        const { status, body } = handle(jsonRequest(request, onUnknownKeys))
         // For callers whose JSON cannot hold 64 bits.
         const hasTextIds = request.url.includes('ids=') && queryOf(request.url).get('ids') === 'string'
-        return sendJson(reply, status, body, hasTextIds ? 'worker_id' : undefined)
+        const send = ({ status, body }: JsonAnswer): FastifyReply =>
+          sendJson(reply, status, body, hasTextIds ? 'worker_id' : undefined)
+        const answer = handle(jsonRequest(request, onUnknownKeys))
+        return answer instanceof Promise ? answer.then(send) : send(answer)
       },
     })
   }
@@ -67,7 +78,7 @@ export function addJsonRoutes(
     server.route({
       method: verbs.filter((verb) => !taken.includes(verb)),
       url: path,
-      config: { access: known[0]!.access },
+      config: { access: known[0]!.access, ...doorConfig },
       onRequest: (request, reply, done) => {
         void reply.header('allow', taken.join(', '))
         const message = `${request.method} is not possible here; accepted: ${taken.join(', ')}`
