@@ -77,6 +77,13 @@ describe('the command', () => {
     ])
   })
 
+  test('finds a carried file by its name', async () => {
+    expect((await run('rng.jsonl')).lines[0]).toBe('rng.jsonl: 26 passed, 0 failed')
+    expect((await run('nobody.jsonl')).lines[1]).toBe(
+      '  no such file, or a folder without .jsonl or .json files',
+    )
+  })
+
   test('--list names every carried kind of file, --help has examples, an unknown option is refused', async () => {
     const { lines } = await run('--list')
     expect(lines).toContain('rng: @router/sdk')
