@@ -36,6 +36,10 @@ export interface SelectionApiOptions {
   readonly health?: (() => Readonly<Record<string, JsonValue | undefined>>) | undefined
   /** Why it is not ready, as `GET /ready` tells. */
   readonly causes?: (() => readonly JsonValue[]) | undefined
+  /** Workers that must take requests before it is ready. Default and least 1. */
+  readonly minimumWorkers?: number | undefined
+  /** It is about to end, and ready no more. Default: it is not. */
+  readonly isDraining?: (() => boolean) | undefined
 }
 
 const ok: JsonAnswer = { status: 200, body: { status: 'ok' } }
@@ -183,7 +187,8 @@ function requestRoutes({ fleet, busyFacts = {} }: SelectionApiOptions): JsonRout
   ]
 }
 
-function stateRoutes({ fleet, health, causes }: SelectionApiOptions): JsonRoute[] {
+function stateRoutes(options: SelectionApiOptions): JsonRoute[] {
+  const { fleet, health, causes, minimumWorkers = 1, isDraining = () => false } = options
   return [
     {
       method: 'GET',
@@ -218,6 +223,7 @@ function stateRoutes({ fleet, health, causes }: SelectionApiOptions): JsonRoute[
         ),
       }),
     },
+    { method: 'GET', path: '/live', access: 'open', handle: () => ok },
     {
       method: 'GET',
       path: '/health',
@@ -230,7 +236,7 @@ function stateRoutes({ fleet, health, causes }: SelectionApiOptions): JsonRoute[
       access: 'open',
       handle: () => {
         const { schedulable } = fleet.workers
-        const isReady = schedulable > 0
+        const isReady = schedulable >= Math.max(1, minimumWorkers) && !isDraining()
         const workers = fleet.workers.list().map(workerJson)
         return {
           status: isReady ? 200 : 503,
