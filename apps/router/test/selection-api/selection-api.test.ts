@@ -192,6 +192,7 @@ describe('F5: health', () => {
           blocks: 0,
         },
         queue: { pending: 0 },
+        prediction: { predicted_tokens: 0, reused_tokens: 0 },
       },
     ])
   })
