@@ -1,4 +1,10 @@
+import type { PromptEndpoint } from '@router/prompt'
 import { type JsonValue, writeJson } from '../http/json-writer.js'
+
+const chunkObjects: Partial<Record<PromptEndpoint, string>> = {
+  chat: 'chat.completion.chunk',
+  completions: 'text_completion',
+}
 
 /** What an answer may tell of its request in `nvext` (host.md 11.3). */
 export interface AnswerFacts {
@@ -6,6 +12,8 @@ export interface AnswerFacts {
   readonly dpRank: number
   /** Milliseconds; absent = no byte came yet. */
   readonly firstByteMs: number | undefined
+  /** Between chunks of output, milliseconds; absent = there were no two. */
+  readonly betweenChunksMs: number | undefined
   readonly totalMs: number
 }
 
@@ -15,7 +23,7 @@ export interface AnswerFacts {
  */
 export function answerExtras(
   fields: readonly string[],
-  { workerId, dpRank, firstByteMs, totalMs }: AnswerFacts,
+  { workerId, dpRank, firstByteMs, betweenChunksMs, totalMs }: AnswerFacts,
   tellsPlacement: boolean,
 ): string | undefined {
   const told: Record<string, JsonValue> = {}
@@ -27,8 +35,19 @@ export function answerExtras(
       decode_dp_rank: dpRank,
     }
   if (fields.includes('timing'))
-    told['timing'] = { ttft_ms: firstByteMs ?? null, itl_ms: null, total_ms: totalMs, queue_ms: 0 }
+    told['timing'] = {
+      ttft_ms: firstByteMs ?? null,
+      itl_ms: betweenChunksMs ?? null,
+      total_ms: totalMs,
+      queue_ms: 0,
+    }
   return Object.keys(told).length === 0 ? undefined : writeJson(told)
+}
+
+/** The same as an event of a stream, shaped as the chunk that tells the usage; `undefined` = its events are of another kind. */
+export function extrasEvent(endpoint: PromptEndpoint, extras: string): string | undefined {
+  const object = chunkObjects[endpoint]
+  return object && `data: {"object":"${object}","choices":[],"nvext":${extras}}\n\n`
 }
 
 /** An answer with `nvext` as the last field of its object; the very bytes where it is no object. */

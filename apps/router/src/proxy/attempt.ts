@@ -43,8 +43,10 @@ export interface AttemptOwner {
   readonly response: ServerResponse
   /** Headers for the client beside those of the engine, names and values by turns. */
   readonly addedHeaders: readonly string[]
-  /** What an answer in one piece should tell beside what the engine says; `undefined` = nothing. */
+  /** What an answer in one piece should tell beside what the engine says, as the JSON of its `nvext`; `undefined` = nothing. */
   extras(): string | undefined
+  /** The same for a stream, as an event of its own before its `[DONE]`, with so many content chunks before it. */
+  lastEvent(contentChunks: number): string | undefined
   /** The request is on its way. */
   sent(): void
   /** So many content chunks came. */
@@ -140,7 +142,9 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const { endpoint, stripsUsage } = this.#owner
     const type = headerOf(rawHeaders, 'content-type') ?? ''
     if (type.startsWith('text/event-stream'))
-      this.#stream = new StreamWatch(endpoint ?? 'responses', stripsUsage)
+      this.#stream = new StreamWatch(endpoint ?? 'responses', stripsUsage, (contentChunks) =>
+        this.#owner.lastEvent(contentChunks),
+      )
     else this.#held = []
     return true
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PromptReading } from '@router/prompt'
 import type { Selection } from '../fleet/fleet-request.js'
 import { HttpError } from '../http/http-error.js'
-import { answerExtras } from './answer-extras.js'
+import { answerExtras, extrasEvent } from './answer-extras.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner, endAndClose } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import { brokenStreamEvent, proxyAnswerOf, sendRefusal } from './error-answers.js'
@@ -82,18 +82,25 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#attempt?.check(nowMs)
   }
 
-  extras(): string | undefined {
+  extras(contentChunks = 0): string | undefined {
     const { extraFields } = this.#intake!.facts
     if (extraFields.length === 0) return undefined
     const { workerId, dpRank } = this.#selection!
     const { firstByteMs } = this.#attempt!
+    const nowMs = this.#state.nowMs()
     const facts = {
       workerId,
       dpRank,
       firstByteMs: Number.isNaN(firstByteMs) ? undefined : firstByteMs - this.#startedMs,
-      totalMs: this.#state.nowMs() - this.#startedMs,
+      betweenChunksMs: contentChunks < 2 ? undefined : (nowMs - firstByteMs) / (contentChunks - 1),
+      totalMs: nowMs - this.#startedMs,
     }
     return answerExtras(extraFields, facts, this.#state.settings.tellsPlacement)
+  }
+
+  lastEvent(contentChunks: number): string | undefined {
+    const extras = this.extras(contentChunks)
+    return extras && extrasEvent(this.endpoint, extras)
   }
 
   sent(): void {

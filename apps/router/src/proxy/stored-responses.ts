@@ -32,6 +32,7 @@ export function relayStored(
     response,
     addedHeaders,
     extras: () => undefined,
+    lastEvent: () => undefined,
     sent: () => undefined,
     progressed: () => undefined,
     ended: (outcome) => {

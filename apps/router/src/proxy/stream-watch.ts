@@ -37,11 +37,18 @@ export class StreamWatch {
   readonly #stripsUsage: boolean
   readonly #fields: readonly string[]
   readonly #type: string | undefined
+  readonly #lastEvent: (contentChunks: number) => string | undefined
   #held: Buffer | undefined
 
-  constructor(endpoint: PromptEndpoint, stripsUsage: boolean) {
+  /** @param lastEvent an event that goes before `[DONE]`; asked for once, when that is there */
+  constructor(
+    endpoint: PromptEndpoint,
+    stripsUsage: boolean,
+    lastEvent: (contentChunks: number) => string | undefined = () => undefined,
+  ) {
     this.#endpoint = endpoint
     this.#stripsUsage = stripsUsage
+    this.#lastEvent = lastEvent
     this.#fields = contentFields[endpoint] ?? []
     this.#type = contentTypes[endpoint]
   }
@@ -56,11 +63,14 @@ export class StreamWatch {
     let from = 0
     let start = 0
     for (let end = eventEnd(data, 0); end >= 0; end = eventEnd(data, start)) {
+      const wasDone = this.isDone
       const passes = this.#look(data, start, end)
-      if (!passes) {
+      const own = this.isDone && !wasDone ? this.#lastEvent(this.contentChunks) : undefined
+      if (!passes || own !== undefined) {
         pieces ??= []
         pieces.push(data.subarray(from, start))
-        from = end
+        if (own !== undefined) pieces.push(Buffer.from(own))
+        from = passes ? start : end
       }
       start = end
       if (this.hasError) break

@@ -1,6 +1,6 @@
 import type { MockEngine } from 'router-mock-engine'
 import { describe, expect, test } from 'vitest'
-import { ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
+import { ask, chat, chatPath, engineOf, eventsOf, proxyOf, until } from './support/proxies.js'
 
 const long = (topic: string) => `${topic}: routers send a prompt where its blocks are. `.repeat(20)
 
@@ -115,6 +115,20 @@ describe('A7: what a request is routed on', () => {
       timing: { ttft_ms: expect.any(Number), itl_ms: null, total_ms: expect.any(Number), queue_ms: 0 },
     })
     expect((await ask(router, chatPath, body({}))).json.nvext).toBeUndefined()
+    for (const path of [chatPath, '/v1/completions']) {
+      const asked = { model: 'mock-model', messages: [], prompt: [1, 2, 3], max_tokens: 4, stream: true }
+      const plain = eventsOf((await ask(router, path, asked)).text)
+      const nvext = { extra_fields: ['worker_id', 'timing'] }
+      const streamed = eventsOf((await ask(router, path, { ...asked, nvext })).text)
+      expect(streamed).toHaveLength(plain.length + 1)
+      expect(streamed.at(-1)).toBe('[DONE]')
+      expect(streamed.at(-2)).toMatchObject({
+        object: plain[0].object,
+        choices: [],
+        nvext: { worker_id: { decode_worker_id: 1 }, timing: { itl_ms: expect.any(Number) } },
+      })
+      expect(plain.some((event) => event.nvext !== undefined)).toBe(false)
+    }
     const silent = await proxyOf([engine], { proxy: { tellsPlacement: false } })
     expect((await ask(silent, chatPath, body({ extra_fields: ['worker_id'] }))).json.nvext).toBeUndefined()
     const off = await proxyOf([engine], { proxy: { readsNvext: false } })
