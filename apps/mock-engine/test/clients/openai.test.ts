@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
+import { pythonWith, runPython } from '@router/tooling/python-environment'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { serverForTests, until } from '../support/mock-server.js'
-import { pythonWith, runPython } from '../support/python.js'
 
 const engine = await serverForTests({ loraAdapters: ['adapter-a'] })
 const plain = await serverForTests()

@@ -8,19 +8,16 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
-const cache = fileURLToPath(new URL('../../../../node_modules/.cache/mock-engine-python', import.meta.url))
-const installMs = 240_000
-
-/** A Python that has packages, or why there is none. */
-export type PythonEnvironment =
-  | { readonly python: string; readonly missing?: undefined }
-  | { readonly python?: undefined; readonly missing: string }
+const cache = fileURLToPath(new URL('../../../node_modules/.cache/python-environments', import.meta.url))
+const limitMs = 240_000
 
 /**
  * A Python with pinned packages (`name==version`), in an environment of its own inside the repository: made once, whole or not at all,
  * and found again later. Takes at most some minutes the first time.
+ * @param {readonly string[]} requirements
+ * @returns {Promise<import('../types/python-environment.js').PythonEnvironment>} never rejects
  */
-export async function pythonWith(requirements: readonly string[]): Promise<PythonEnvironment> {
+export async function pythonWith(requirements) {
   try {
     const version = (await run('python3', ['--version'])).stdout
     const key = createHash('sha256')
@@ -32,22 +29,25 @@ export async function pythonWith(requirements: readonly string[]): Promise<Pytho
     if (!existsSync(python)) await install(folder, requirements)
     return { python }
   } catch (error) {
-    const lines = `${(error as { stderr?: string }).stderr ?? ''}\n${(error as Error).message}`
-      .trim()
-      .split('\n')
-    return { missing: `no python3 with ${requirements.join(', ')}: ${lines[0]}` }
+    const { stderr = '', message } = /** @type {Error & { stderr?: string }} */ (error)
+    const [line] = `${stderr}\n${message}`.trim().split('\n')
+    return { missing: `no python3 with ${requirements.join(', ')}: ${line}` }
   }
 }
 
-async function install(folder: string, requirements: readonly string[]): Promise<void> {
+/**
+ * @param {string} folder
+ * @param {readonly string[]} requirements
+ */
+async function install(folder, requirements) {
   const unfinished = `${folder}-${process.pid}`
   try {
     await mkdir(cache, { recursive: true })
-    await run('python3', ['-m', 'venv', unfinished], { timeout: installMs })
+    await run('python3', ['-m', 'venv', unfinished], { timeout: limitMs })
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...requirements]
-    await run(join(unfinished, 'bin', 'python'), pip, { timeout: installMs })
+    await run(join(unfinished, 'bin', 'python'), pip, { timeout: limitMs })
     // Another process may have been first.
-    await rename(unfinished, folder).catch((error: unknown) => {
+    await rename(unfinished, folder).catch((error) => {
       if (!existsSync(folder)) throw error
     })
   } finally {
@@ -55,7 +55,13 @@ async function install(folder: string, requirements: readonly string[]): Promise
   }
 }
 
-/** Runs a script, and gives what it printed. Rejects with what it said where it fails. */
-export async function runPython(python: string, script: string, args: readonly string[]): Promise<string> {
-  return (await run(python, [script, ...args], { timeout: installMs })).stdout
+/**
+ * Runs a script.
+ * @param {string} python
+ * @param {string} script path
+ * @param {readonly string[]} args
+ * @returns {Promise<string>} what it printed; rejects with what it said where it fails
+ */
+export async function runPython(python, script, args) {
+  return (await run(python, [script, ...args], { timeout: limitMs })).stdout
 }
