@@ -10,5 +10,5 @@ export type {
 } from './fleet/fleet-request.js'
 export type { FleetSettings } from './fleet/fleet-settings.js'
 export { loadServePolicy } from './serve-policy.js'
-export { type ServeSettings, readServeSettings } from './serve-settings.js'
+export { type ServeSettings, readServeSettings } from './settings/serve-settings.js'
 export { type SelectionService, createFleet, startSelectionService } from './serve.js'

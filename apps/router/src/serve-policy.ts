@@ -1,6 +1,6 @@
 import { type LoadedRouterPolicy, loadRouterPolicy } from '@router/config'
 import { shippedCatalog } from './catalog.js'
-import { serveSettings } from './serve-settings.js'
+import { serveSettings } from './settings/serve-setting-table.js'
 import { workerVariables } from './workers/sources/read-worker-sources.js'
 
 /** Where a policy is read from. */

@@ -12,7 +12,7 @@ import { addJsonRoutes } from './http/json-routes.js'
 import type { JsonValue } from './http/json-writer.js'
 import { causesJson, partitionsJson } from './selection-api/health-json.js'
 import { selectionRoutes } from './selection-api/selection-routes.js'
-import type { ServeSettings } from './serve-settings.js'
+import type { ServeSettings } from './settings/serve-settings.js'
 
 const tickMs = 1000
 

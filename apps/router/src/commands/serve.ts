@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
 import type { CommandContext } from '../command-context.js'
 import { loadServePolicy } from '../serve-policy.js'
-import { readServeSettings } from '../serve-settings.js'
 import { startSelectionService } from '../serve.js'
+import { readServeSettings } from '../settings/serve-settings.js'
 
 interface ServeOptions {
   readonly selectionPort: number

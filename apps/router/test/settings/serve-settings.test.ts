@@ -1,7 +1,8 @@
 import { ConfigError } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
-import { readServeSettings, serveSettings } from '../src/serve-settings.js'
-import { fileWith, run } from './support.js'
+import { serveSettings } from '../../src/settings/serve-setting-table.js'
+import { readServeSettings } from '../../src/settings/serve-settings.js'
+import { fileWith, run } from '../support.js'
 
 const issuesOf = (call: () => unknown) => {
   try {
@@ -46,7 +47,7 @@ describe('C1: settings of the services', () => {
     ['ROUTER_TTL_SECS', '-1', 'a finite number >= 0.001'],
     ['ROUTER_MAX_TREE_SIZE', '1.5', 'an integer from 1 to 1073741824'],
     ['ROUTER_PRUNE_TARGET_RATIO', '1.1', 'a finite number from 0 to 1'],
-    ['DYN_ROUTER_USE_KV_EVENTS', 'yes', 'true, false'],
+    ['DYN_ROUTER_USE_KV_EVENTS', 'yes', 'true, false, 1, 0'],
     ['ROUTER_APPROXIMATE_CACHE_POLICY', 'fifo', 'ttl, lru'],
     ['DYN_HTTP_OVERLOAD_STATUS_CODE', '199', 'an integer from 200 to 999'],
     ['DYN_HTTP_OVERLOAD_STATUS_CODE', '1000', 'an integer from 200 to 999'],
@@ -63,14 +64,16 @@ describe('C1: settings of the services', () => {
   })
 
   it.each([
-    [
-      { ROUTER_TRACK_ACTIVE_BLOCKS: 'false', ROUTER_TRACK_OUTPUT_BLOCKS: 'true' },
-      '--router-track-output-blocks',
-    ],
-    [{ ROUTER_KV_EVENTS: 'false', ROUTER_PREDICTED_TTL_SECS: '1' }, '--router-predicted-ttl-secs'],
-    [{ ROUTER_APPROXIMATE_CACHE_POLICY: 'lru' }, '--router-approximate-cache-policy'],
-  ])('%j contradict each other', (environment, flag) => {
-    expect(issuesOf(() => readServeSettings({ environment })).map(({ path }) => path)).toEqual([flag])
+    ['ROUTER_TRACK_OUTPUT_BLOCKS', 'true', { ROUTER_TRACK_ACTIVE_BLOCKS: 'false' }],
+    ['ROUTER_PREDICTED_TTL_SECS', '1', { ROUTER_KV_EVENTS: 'false' }],
+    ['ROUTER_APPROXIMATE_CACHE_POLICY', 'lru', {}],
+    ['DYN_ROUTER_REPLICA_SYNC', 'true', {}],
+    ['ROUTER_CONDITIONAL_DISAGG_CONFIG', '{}', {}],
+  ])('%s=%s contradicts %j', (name, value, others) => {
+    const [issue, ...more] = issuesOf(() => readServeSettings({ environment: { ...others, [name]: value } }))
+    expect(more).toEqual([])
+    expect(issue).toMatchObject({ path: name, value })
+    expect(issue!.accepted).toBeTruthy()
   })
 
   it('every fault is told at once', () => {

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import type { ServeSettingReader } from './serve-setting-reader.js'
+import { serveSettings } from './serve-setting-table.js'
+import type { ServeSettings } from './serve-settings.js'
+
+/** Policies of conditional disaggregation that look at load. */
+const loadPolicies = ['prefill_load', 'isl_or_load']
+
+const threshold = z.number().min(0).optional()
+
+/** What `--router-conditional-disagg-config` may say (host.md 10.3). */
+const conditionalDisaggConfig = z.strictObject({
+  policy: z.enum(['isl_bounding', 'prefill_load', 'isl_or_load']).default('isl_bounding'),
+  eff_isl_threshold: threshold,
+  eff_isl_ratio_threshold: z.number().min(0).max(1).optional(),
+  prefill_busy_threshold: threshold,
+  decode_busy_threshold: threshold,
+})
+
+/** Refuses what cannot be together (host.md 16.3). Faults go to the reader. */
+export function checkTogether(settings: ServeSettings, reader: ServeSettingReader): void {
+  const s = serveSettings
+  if (settings.tracksOutputBlocks && !settings.tracksActiveBlocks)
+    reader.refuse(
+      s.trackOutputBlocks,
+      'blocks in use are not tracked',
+      'false, or --router-track-active-blocks',
+    )
+  if (settings.predictedTtlSecs !== undefined && !settings.usesKvEvents)
+    reader.refuse(s.predictedTtlSecs, 'predictions need events', 'None, or --router-kv-events')
+  if (settings.approximateCachePolicy === 'lru' && settings.usesKvEvents)
+    reader.refuse(s.approximateCachePolicy, 'events are on', 'ttl, or --no-router-kv-events')
+  if (reader.read<boolean>(s.replicaSync) && reader.read(s.natsUrl) === undefined)
+    reader.refuse(s.replicaSync, 'replicas need a place to meet', 'false, or --nats-url nats://host:port')
+  checkConditionalDisagg(settings, reader)
+}
+
+function checkConditionalDisagg(settings: ServeSettings, reader: ServeSettingReader): void {
+  const s = serveSettings
+  const setting = s.conditionalDisaggConfig
+  const text = reader.read<string | undefined>(setting)
+  if (text === undefined) return
+  const parsed = conditionalDisaggConfig.safeParse(jsonOf(text))
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    const keys = Object.keys(conditionalDisaggConfig.shape).join(', ')
+    reader.refuse(
+      setting,
+      `${issue!.path.join('.')} ${issue!.message}`.trim(),
+      `a JSON object with some of ${keys}`,
+    )
+    return
+  }
+  if (!reader.read<boolean>(s.conditionalDisagg))
+    reader.refuse(setting, 'conditional disaggregation is off', 'unset, or --router-conditional-disagg')
+  const { policy, prefill_busy_threshold: own } = parsed.data
+  const share = own ?? settings.prefillBusyThreshold ?? settings.queueThreshold
+  if (loadPolicies.includes(policy) && share === undefined)
+    reader.refuse(
+      setting,
+      `policy ${policy} needs a threshold`,
+      `prefill_busy_threshold in it, --${s.prefillBusy.flag}, or --${s.queueThreshold.flag}`,
+    )
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
