@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process'
+import {
+  closeSync,
+  constants,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { bundleSources } from '@router/tooling/source-bundle'
+import { afterAll, expect, test } from 'vitest'
+import { logOutput } from '../../src/observe/log-output.js'
+
+const root = fileURLToPath(new URL('../../../..', import.meta.url))
+const cache = join(root, 'node_modules', '.cache')
+mkdirSync(cache, { recursive: true })
+const folder = mkdtempSync(join(cache, 'log-output-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const lines = Array.from({ length: 6000 }, (_, line) => `line ${line}\n`)
+
+test('lines are written in their order', async () => {
+  const path = join(folder, 'lines')
+  const file = openSync(path, 'w')
+  const output = logOutput({ fileDescriptor: file })
+  for (const line of lines) output.write(line)
+  await output.drained()
+  output.write('one more\n')
+  await output.drained()
+  expect(readFileSync(path, 'utf8')).toBe(`${lines.join('')}one more\n`)
+  expect(output.dropped()).toBe(0)
+  closeSync(file)
+})
+
+test('what is kept is written when the process exits', async () => {
+  const library = join(folder, 'log-output.mjs')
+  const entry = join(root, 'apps', 'router', 'src', 'observe', 'log-output.ts')
+  await bundleSources({ entry, outfile: library })
+  const program = join(folder, 'program.mjs')
+  writeFileSync(
+    program,
+    `import { logOutput } from './log-output.mjs'
+const { write } = logOutput()
+for (let line = 0; line < 600; line++) write('line ' + line + '\\n')
+process.exit(0)`,
+  )
+  const { stdout, stderr, status } = spawnSync(process.execPath, [program], { encoding: 'utf8' })
+  expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
+  expect(stdout).toBe(lines.slice(0, 600).join(''))
+})
+
+test.runIf(process.platform === 'linux')(
+  'a reader that stands still costs lines and no memory; one that left costs the rest',
+  async () => {
+    const path = join(folder, 'pipe')
+    spawnSync('mkfifo', [path])
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writer = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK)
+    const output = logOutput({ fileDescriptor: writer, maximumLength: 100_000 })
+    const line = `${'x'.repeat(999)}\n`
+    for (let count = 0; count < 300; count++) {
+      output.write(line)
+      // Lines are handed over between.
+      if (count % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    const dropped = output.dropped()
+    expect(dropped).toBeGreaterThan(0)
+    const drained = output.drained()
+    let read = 0
+    const buffer = Buffer.alloc(65_536)
+    while (read < 1000 * (300 - dropped)) {
+      try {
+        read += readSync(reader, buffer)
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 5))
+      }
+    }
+    await drained
+    expect(read).toBe(1000 * (300 - dropped))
+    closeSync(reader)
+    output.write(line)
+    await output.drained()
+    output.write(line)
+    expect(output.dropped()).toBe(dropped + 1)
+    closeSync(writer)
+  },
+)
