@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import {
   closeSync,
   constants,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readFileSync,
