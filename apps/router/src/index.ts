@@ -11,4 +11,5 @@ export type {
 export type { FleetSettings } from './fleet/fleet-settings.js'
 export { loadServePolicy } from './serve-policy.js'
 export { type ServeSettings, readServeSettings } from './settings/serve-settings.js'
-export { type SelectionService, createFleet, startSelectionService } from './serve.js'
+export { createFleet } from './service/create-fleet.js'
+export { type RouterOptions, type RunningRouter, startRouter } from './service/router-service.js'

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import type { CommandContext } from '../command-context.js'
 import { loadServePolicy } from '../serve-policy.js'
-import { startSelectionService } from '../serve.js'
+import { startRouter } from '../service/router-service.js'
 import { readServeSettings } from '../settings/serve-settings.js'
 
 interface ServeOptions {
@@ -38,8 +38,10 @@ async function serve(options: ServeOptions, context: CommandContext): Promise<vo
   for (const { message } of policy.warnings) writeError(`${colors.yellow('warning')}: ${message}`)
   const flags = host === undefined ? {} : { 'http-host': host }
   const settings = readServeSettings({ flags, environment, policyFile: policy.policyFile })
-  const service = await startSelectionService(settings, policy, {
-    port,
+  const service = await startRouter({
+    settings,
+    policy,
+    ports: { selection: port },
     clock: context.nowMs,
     random: context.randomSeed,
     onWarning: ({ message }) => writeError(`${colors.yellow('warning')}: ${message}`),

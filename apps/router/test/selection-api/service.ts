@@ -1,28 +1,23 @@
 import { afterEach } from 'vitest'
-import {
-  type SelectionService,
-  loadServePolicy,
-  readServeSettings,
-  startSelectionService,
-} from '../../src/index.js'
+import { type RunningRouter, loadServePolicy, readServeSettings, startRouter } from '../../src/index.js'
 
-const services: SelectionService[] = []
+const services: RunningRouter[] = []
 afterEach(async () => {
   for (const service of services.splice(0)) await service.close()
 })
 
 /** A selection API in this process; engines tell nothing unless the environment says so. */
-export async function serve(environment: Readonly<Record<string, string>> = {}): Promise<SelectionService> {
+export async function serve(environment: Readonly<Record<string, string>> = {}): Promise<RunningRouter> {
   const policy = await loadServePolicy({ environment })
   const settings = readServeSettings({ environment: { ROUTER_KV_EVENTS: 'false', ...environment } })
-  const service = await startSelectionService(settings, policy, { port: 0 })
+  const service = await startRouter({ settings, policy, ports: { selection: 0 } })
   services.push(service)
   return service
 }
 
 /** One exchange; a body that is no text is sent as JSON. */
 export async function ask(
-  { url }: SelectionService,
+  { url }: RunningRouter,
   method: string,
   path: string,
   body?: unknown,

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
-import { loadServePolicy, readServeSettings, startSelectionService } from '@router/app'
+import { loadServePolicy, readServeSettings, startRouter } from '@router/app'
 import { type ServiceSessionLine, serviceSessionLine } from '../shapes/service-sessions.js'
 import { type NotCovered, type VectorFamily, parseLine, type RawLine } from './family.js'
 import { type PlayedService, playScenario } from './service-sessions-player.js'
@@ -47,7 +47,7 @@ function startHere({ config = {} }: ServiceSessionLine): Promise<PlayedService> 
   return withPolicyFile(policyYaml, async (path) => {
     const policy = await loadServePolicy({ environment, path })
     const settings = readServeSettings({ environment, policyFile: policy.policyFile })
-    return startSelectionService(settings, policy, { port: 0 })
+    return startRouter({ settings, policy, ports: { selection: 0 } })
   })
 }
 

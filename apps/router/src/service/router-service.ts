@@ -1,0 +1,235 @@
+import type { LoadedRouterPolicy } from '@router/config'
+import { type PromptReader, createPromptReader } from '@router/prompt'
+import { ConfigError } from '@router/sdk'
+import { EndpointRules } from '../fleet/endpoint-rules.js'
+import type { FleetWarning } from '../fleet/fleet-worker.js'
+import type { Fleet } from '../fleet/fleet.js'
+import { HealthCauses } from '../fleet/health-causes.js'
+import { Access } from '../http/access.js'
+import { addJsonRoutes } from '../http/json-routes.js'
+import { OpenAiProxy } from '../proxy/openai-proxy.js'
+import { PredictionCheck } from '../proxy/prediction-check.js'
+import type { RequestFacts } from '../proxy/request-facts.js'
+import { selectionRoutes } from '../selection-api/selection-routes.js'
+import { inertSettings } from '../settings/inert-settings.js'
+import type { ServeSettings } from '../settings/serve-settings.js'
+import type { WorkerSources } from '../workers/sources/worker-discovery.js'
+import { type RunningWorkers, startWorkers } from '../workers/start-workers.js'
+import { type ServiceHost, createFleet, monotonicMs } from './create-fleet.js'
+import { type Listener, listen, serverOf } from './listener.js'
+import { ServiceHealth, predictionFindings, tellWarning } from './service-health.js'
+import { Tokenizers } from './tokenizers.js'
+
+const tickMs = 1000
+const mebibyte = 2 ** 20
+
+export interface RouterOptions extends ServiceHost {
+  readonly settings: ServeSettings
+  readonly policy: LoadedRouterPolicy
+  /** Workers beside those of the API. Default: none. */
+  readonly sources?: WorkerSources | undefined
+  /** What is served, 0 = a free port: `main` everything, `selection` the selection API alone. */
+  readonly ports: { readonly main?: number | undefined; readonly selection?: number | undefined }
+  /** Told of every request of the proxy when it is over. Must not throw. */
+  readonly onFinished?: ((facts: RequestFacts) => void) | undefined
+}
+
+/** A router that runs. */
+export interface RunningRouter {
+  /** Of the main listener, else of the selection listener. */
+  readonly url: string
+  readonly selectionUrl: string | undefined
+  readonly fleet: Fleet
+  readonly causes: HealthCauses
+  /** Absent without a main listener, like the prompts that it reads. */
+  readonly proxy: OpenAiProxy | undefined
+  readonly reader: PromptReader | undefined
+  /** Fields of request bodies that nobody knows, so far. */
+  readonly unknownFields: () => number
+  /** From now on it is not ready: whoever balances over routers goes elsewhere. It still serves. */
+  drain(): void
+  /** Cuts whatever is in flight. */
+  abort(): void
+  /** Takes no new connections, lets requests end, and closes everything; cuts what lasts longer than `graceMs`. */
+  close(graceMs?: number): Promise<void>
+}
+
+/** What the main listener needs beside the fleet. */
+interface Front {
+  readonly proxy: OpenAiProxy
+  readonly reader: PromptReader
+  readonly workers: RunningWorkers
+  readonly tokenizers: Tokenizers
+}
+
+/**
+ * Starts a router: its fleet, the workers of its sources, the OpenAI API in front of them, the selection API. Errors: `ROUTER_CONFIG_INVALID`
+ * for settings that cannot be, those of building the policy, those of the system for an address that is taken; nothing is left running then.
+ */
+export async function startRouter(options: RouterOptions): Promise<RunningRouter> {
+  const { settings, policy, ports, clock = monotonicMs, onWarning = () => undefined } = options
+  const opened: (() => unknown)[] = []
+  const closeAll = async (): Promise<void> => {
+    for (const close of opened.splice(0).toReversed()) await close()
+  }
+  try {
+    const causes = new HealthCauses(Date.now, ({ code, detail: message }) => onWarning({ code, message }))
+    const warn = (warning: FleetWarning): void => tellWarning(warning, causes, onWarning)
+    const hasMain = ports.main !== undefined
+    const fleet = createFleet(settings, policy, { ...options, onWarning: warn }, hasMain)
+    opened.push(() => fleet.dispose())
+    const check = new PredictionCheck()
+    const health = new ServiceHealth(fleet, clock, causes, check)
+    for (const finding of inertSettings(settings, policy)) causes.raise(finding)
+    const front = hasMain
+      ? await openFront(options, fleet, { check, health, warn, clock }, opened)
+      : undefined
+    let isDraining = false
+    let unknownFields = 0
+    const onUnknownKeys = (count: number): void => void (unknownFields += count)
+    const routesFor = (origin: 'api' | 'selection') =>
+      selectionRoutes({
+        fleet,
+        origin,
+        busyFacts: { decode: settings.decodeBusyThreshold, prefill: settings.prefillBusyThreshold },
+        causes: () => health.causesJson(),
+        health: () => health.json(),
+        minimumWorkers: settings.minInitialWorkers,
+        isDraining: () => isDraining,
+      })
+    const listeners: Listener[] = []
+    const ticking = setInterval(() => {
+      fleet.tick()
+      health.look()
+    }, tickMs).unref()
+    opened.push(() => clearInterval(ticking))
+    if (front !== undefined) {
+      const server = serverOf(settings, {
+        door: 'proxy',
+        front: (request, response) => front.proxy.take(request, response),
+      })
+      addJsonRoutes(server, routesFor('api'), { door: 'selection', onUnknownKeys })
+      listeners.push(await listen(server, settings.host, ports.main!))
+    }
+    if (ports.selection !== undefined) {
+      const server = serverOf(settings, { door: 'selection' })
+      addJsonRoutes(server, routesFor('selection'), { onUnknownKeys })
+      listeners.push(await listen(server, settings.host, ports.selection))
+    }
+    opened.push(...listeners.map((listener) => () => listener.close(0)))
+    if (listeners.length === 0) throw new TypeError('a router needs a port: main, selection, or both')
+    let closing: Promise<void> | undefined
+    return {
+      url: listeners[0]!.url,
+      selectionUrl: ports.selection === undefined ? undefined : listeners.at(-1)!.url,
+      fleet,
+      causes,
+      proxy: front?.proxy,
+      reader: front?.reader,
+      unknownFields: () => unknownFields,
+      drain: () => {
+        isDraining = true
+      },
+      abort: () => front?.proxy.abortAll(),
+      close: (graceMs = 0) => {
+        isDraining = true
+        closing ??= Promise.all(listeners.map((listener) => listener.close(graceMs))).then(closeAll)
+        return closing
+      },
+    }
+  } catch (error) {
+    await closeAll()
+    throw error
+  }
+}
+
+/** Everything that contacts engines. What is opened is added to `opened`. */
+async function openFront(
+  { settings, sources = {}, onFinished, onWarning }: RouterOptions,
+  fleet: Fleet,
+  shared: {
+    readonly check: PredictionCheck
+    readonly health: ServiceHealth
+    readonly warn: (warning: FleetWarning) => void
+    readonly clock: () => number
+  },
+  opened: (() => unknown)[],
+): Promise<Front> {
+  const { check, health, warn, clock } = shared
+  const reader = createPromptReader({
+    budgetMs: settings.tokenizeBudgetMs,
+    nowMs: clock,
+    onWarning: ({ code, message }) => onWarning?.({ code, message }),
+  })
+  opened.push(() => reader.close())
+  const tokenizers = await tokenizersOf(settings, fleet, reader, clock)
+  opened.push(() => tokenizers.close())
+  const workers = await startWorkers({
+    fleet,
+    sources,
+    allowedHosts: settings.workerAllow,
+    nowMs: clock,
+    settings: { inhibitedMs: 1000 * settings.inhibitedSecs },
+    onWarning: warn,
+  })
+  opened.push(() => workers.close())
+  health.add('workers', () => workers.findings())
+  health.add('predictions', () => predictionFindings(check))
+  const { adminToken, hasNoAdmin, apiKeys } = settings
+  const proxy = new OpenAiProxy({
+    fleet,
+    reader,
+    nowMs: clock,
+    access: new Access(settings.host, { adminToken, hasNoAdmin, apiKeys }),
+    watch: workers.keeper,
+    onFinished: (facts) => {
+      check.add(facts)
+      onFinished?.(facts)
+    },
+    settings: {
+      tellsPlacement: settings.tellsPlacement,
+      trustsRoutingHeaders: settings.trustsRoutingHeaders,
+      readsNvext: settings.readsNvext,
+      injectsUsage: settings.injectsUsage,
+      passesAuthorization: apiKeys.length === 0,
+      retryLimit: settings.retryLimit,
+      firstByteTimeoutMs: 1000 * settings.firstByteTimeoutSecs,
+      idleTimeoutMs: 1000 * settings.idleTimeoutSecs,
+      requestTimeoutMs: 1000 * settings.requestTimeoutSecs,
+      tokenizerOf: (model) => tokenizers.folderOf(model),
+      modelAliases: settings.modelAliases,
+      overload: { statusCode: settings.overloadStatusCode, retryAfterSecs: settings.overloadRetryAfterSecs },
+      upstreams: {
+        rules: new EndpointRules(settings.workerAllow),
+        connectTimeoutMs: 1000 * settings.connectTimeoutSecs,
+        keepAliveMs: 1000 * settings.upstreamKeepAliveSecs,
+      },
+      bodies: {
+        bodyBytes: settings.bodyLimitMb * mebibyte,
+        allBytes: settings.bufferLimitMb * mebibyte,
+      },
+    },
+  })
+  opened.push(() => proxy.close())
+  return { proxy, reader, workers, tokenizers }
+}
+
+/** Tokenizers of the settings, loaded. Error: `ROUTER_CONFIG_INVALID` for one that cannot be. */
+async function tokenizersOf(
+  settings: ServeSettings,
+  fleet: Fleet,
+  reader: PromptReader,
+  nowMs: () => number,
+): Promise<Tokenizers> {
+  try {
+    const tokenizers = await Tokenizers.create(settings, fleet.workers, nowMs)
+    await Promise.all(tokenizers.named.map((folder) => reader.load(folder)))
+    return tokenizers
+  } catch (error) {
+    const accepted = 'a folder with tokenizer.json, tokenizer_config.json and a chat template'
+    const message = `--tokenizer: ${(error as Error).message}; accepted: ${accepted}`
+    throw new ConfigError('ROUTER_CONFIG_INVALID', message, [
+      { code: 'ROUTER_CONFIG_INVALID', message, path: ['--tokenizer'], accepted },
+    ])
+  }
+}
