@@ -95,6 +95,19 @@ export class Eligibility {
     return ofWorker ?? (this.#table.overloaded.view[row] === 1 ? 'WorkerOverloaded' : undefined)
   }
 
+  /**
+   * Largest weighed overlap among the rows that are eligible under the request of the last `enumerate`, its pin aside; blocks, 0 where
+   * nobody is known to have any. `O(ranks)`.
+   */
+  bestOverlapBlocks(): number {
+    const { estimateBlocks } = this.#table.columns.views.cache!
+    let best = 0
+    // A comparison with an unknown overlap is false.
+    for (let row = 0; row < this.#table.count; row++)
+      if (estimateBlocks[row]! > best && this.rejectionOf(row) === undefined) best = estimateBlocks[row]!
+    return best
+  }
+
   #prepare(request: SelectionRequest, isExclusive: boolean): void {
     const table = this.#table
     table.settle()

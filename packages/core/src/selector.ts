@@ -132,6 +132,14 @@ export class Selector {
     }
   }
 
+  /**
+   * Largest weighed overlap among the ranks that were eligible for the last selection, before any filter of the policy and whether or not
+   * the policy looks at caches; blocks, 0 where nobody is known to have any. `O(ranks)`: ask before the table changes.
+   */
+  get bestEligibleOverlapBlocks(): number {
+    return this.#pipeline.eligibility.bestOverlapBlocks()
+  }
+
   /** Takes a selection apart. A query, whatever the request's mode: it leaves no trace. */
   explain(request: SelectionRequest): SelectionExplanation {
     const query: SelectionRequest = { ...request, mode: 'query' }

@@ -39,8 +39,9 @@ import {
 import { type RankOverlap, overlapsOfWorker, rankOverlaps } from './rank-overlaps.js'
 import { RequestBookings } from './request-bookings.js'
 import { RequestHashes } from './request-hashes.js'
-import type { ResolvedConfig } from './router-config.js'
+import { type ResolvedConfig, retentionOf } from './router-config.js'
 import { type PartitionSnapshot, snapshotOf } from './snapshot.js'
+import { StageTimes } from './stage-times.js'
 import { type RoutedWorker, WorkerSources } from './worker-sources.js'
 
 /** Blocks, entries or runs that one `tick` gives back of each kind. */
@@ -69,6 +70,8 @@ export class PartitionRouter {
   readonly prefix: PrefixState
   /** The exact index, for whoever applies engine events; ranks are slots of the table (`slotOf`). */
   readonly index: BlockIndex
+  /** Of the last `select` or `reserve`. */
+  readonly stages: StageTimes
   readonly #config: ResolvedConfig
   readonly #nowMs: () => number
   readonly #overlaps: OverlapColumns
@@ -85,13 +88,14 @@ export class PartitionRouter {
 
   constructor(partition: Partition, services: PartitionServices) {
     const { table, role } = partition
-    const { config, hasher, budget, nowMs, entropy } = services
+    const { config, hasher, budget, nowMs, entropy, onRankDropped } = services
     const { blockSize, maxIndexBlocks, routerDefaults, bookingExpiry } = config
     const tracksBlocks = config.tracksActiveBlocks && role !== 'prefill'
     this.partition = partition
     this.blockSize = blockSize
     this.#config = config
     this.#nowMs = nowMs
+    this.stages = new StageTimes(nowMs)
     const isFixed = maxIndexBlocks !== undefined && maxIndexBlocks !== 0
     const indexOptions = { blockSize, ...(isFixed ? { maxBlocks: maxIndexBlocks } : {}) }
     this.prefix = new PrefixState({
@@ -100,11 +104,7 @@ export class PartitionRouter {
         this.#indexes.push(index)
         return index
       },
-      ...(config.approximate === undefined ? {} : { lifetime: config.approximate }),
-      ...(config.approximateCachePolicy === undefined
-        ? {}
-        : { approximateCachePolicy: config.approximateCachePolicy }),
-      ...(config.predictedTtlMs === undefined ? {} : { predictedTtlMs: config.predictedTtlMs }),
+      ...retentionOf(config),
     })
     const weights = { host: routerDefaults.host_cache_hit_weight, disk: routerDefaults.disk_cache_hit_weight }
     this.#overlaps = new OverlapColumns(table, blockSize, weights)
@@ -122,7 +122,6 @@ export class PartitionRouter {
       ...(bookingExpiry === undefined ? {} : { expiry: bookingExpiry }),
     })
     const { ledger, prefix } = this
-    const { onRankDropped } = services
     const defaultMaximum = index.maxBlocks
     const onCapacity = (blocks: number) => {
       index.maxBlocks = blocks > 0 ? Math.min(capacityShare * blocks, 2 ** 30) : defaultMaximum
@@ -203,6 +202,7 @@ export class PartitionRouter {
     try {
       return this.partition.selector.select(this.#prepare(request, 'query'))
     } finally {
+      this.stages.scheduled()
       this.#isSelecting = false
     }
   }
@@ -218,11 +218,9 @@ export class PartitionRouter {
     this.#enter()
     try {
       const prepared = this.#prepare(request, 'tracked')
-      const nowMs = this.#nowMs()
       const result = this.partition.selector.select(prepared)
-      this.#bookings.addSelected(request, prepared, result)
-      if (request.isDispatched !== false)
-        this.#live.dispatch(requestId, result.slot, this.#hashes.blocks, nowMs, this.#hashes.chunks)
+      this.#bookings.addSelected(request, prepared, result, this.stages.sinceMs)
+      this.stages.scheduled()
       return result
     } catch (error) {
       this.#hashes.takeBack()
@@ -360,9 +358,11 @@ export class PartitionRouter {
   #prepare(request: PromptRequest, mode: SelectionRequest['mode']): SelectionRequest {
     // First: whoever fails from here on takes the draws of this request back, and not those of the one before.
     const hashes = this.#hashes
+    this.stages.begin()
     hashes.take(request, mode === 'query')
     checkExpectedOutput(request.expectedOutputTokens)
-    const hasMatches = this.#lookup.run(hashes.blocks, request, this.#nowMs())
+    const hasMatches = this.#lookup.run(hashes.blocks, request, this.stages.hashed())
+    this.stages.matched()
     this.ledger.project(hashes.tracked, hashes.trackedCount)
     const prepared = this.#request
     prepared.mode = mode

@@ -22,13 +22,17 @@ export class RequestBookings {
     this.#hashes = hashes
   }
 
-  /** Books the request of the last `RequestHashes.take` where a selection put it. Errors: those of `LoadLedger.add`. */
+  /**
+   * Books the request of the last `RequestHashes.take` where a selection put it, and believes its blocks there unless it is sent later.
+   * Errors: those of `LoadLedger.add`.
+   */
   addSelected(
     request: ReservedRequest,
     { tracksPrefillTokens }: SelectionRequest,
     { slot, cachedTokens, reservesOccupancy }: SelectionResult,
+    nowMs: number,
   ): void {
-    const { promptTokens, tracked, trackedCount } = this.#hashes
+    const { promptTokens, tracked, trackedCount, blocks, chunks } = this.#hashes
     const prefillTokens = effectivePrefillTokens(promptTokens, cachedTokens, tracksPrefillTokens)
     this.#ledger.add({
       requestId: request.requestId,
@@ -44,6 +48,7 @@ export class RequestBookings {
       reservesOccupancy,
     })
     this.#live.add(request.requestId, slot, promptTokens)
+    if (request.isDispatched !== false) this.#live.dispatch(request.requestId, slot, blocks, nowMs, chunks)
   }
 
   /** Books a request on a slot. Errors: those of `LoadLedger.add`, `ROUTER_BAD_REQUEST` for its blocks. */

@@ -1,4 +1,4 @@
-import type { LifetimeOptions } from '@router/kv-index'
+import type { LifetimeOptions, PrefixStateOptions } from '@router/kv-index'
 import { type RouterDefaults, routerDefaults as builtInDefaults } from '@router/sdk'
 import { bad } from '../load/booking-checks.js'
 import type { BookingExpiry } from '../load/booking.js'
@@ -68,5 +68,18 @@ export function resolvedConfig(config: RouterCoreConfig): ResolvedConfig {
     tracksOutputBlocks,
     assumesKvReuse: config.assumesKvReuse ?? true,
     tracksPrefillTokens: config.tracksPrefillTokens ?? true,
+  }
+}
+
+/** How blocks that are believed are kept. */
+export function retentionOf({
+  approximate,
+  approximateCachePolicy,
+  predictedTtlMs,
+}: ResolvedConfig): Omit<PrefixStateOptions, 'createIndex'> {
+  return {
+    ...(approximate === undefined ? {} : { lifetime: approximate }),
+    ...(approximateCachePolicy === undefined ? {} : { approximateCachePolicy }),
+    ...(predictedTtlMs === undefined ? {} : { predictedTtlMs }),
   }
 }
