@@ -13,6 +13,18 @@ import { relayStored } from './stored-responses.js'
 const longestRequestId = 128
 const slowestSweepMs = 1000
 
+/** How much of everything a proxy keeps. */
+export interface ProxySizes {
+  /** Bytes of bodies. */
+  readonly bodyBytes: number
+  /** Workers with connections. */
+  readonly upstreams: number
+  /** Ids of responses that engines keep. */
+  readonly responses: number
+  /** Requests that wait for a further try. */
+  readonly waitingRetries: number
+}
+
 /**
  * The OpenAI API in front of a fleet (host.md 14.2). It takes requests straight from the server, before any framework: `take` says whether a
  * request was one of its own.
@@ -36,10 +48,15 @@ export class OpenAiProxy {
     return this.#state.live.size
   }
 
-  /** Sizes of what is kept, for gauges: bytes of bodies, workers with connections, ids of responses. */
-  get sizes(): { readonly bodyBytes: number; readonly upstreams: number; readonly responses: number } {
-    const { bodies, upstreams, owners } = this.#state
-    return { bodyBytes: bodies.held, upstreams: upstreams.size, responses: owners.size }
+  /** Sizes of what is kept, for gauges. */
+  get sizes(): ProxySizes {
+    const { bodies, upstreams, owners, budget } = this.#state
+    return {
+      bodyBytes: bodies.held,
+      upstreams: upstreams.size,
+      responses: owners.size,
+      waitingRetries: budget.waiting,
+    }
   }
 
   /** Takes a request that is for one of its paths; false = it is not, and nothing was done. */

@@ -12,6 +12,8 @@ import { RequestBookings } from './request-bookings.js'
 import type { RequestEnding, RequestFacts } from './request-facts.js'
 import { type RequestIntake, takeIn } from './request-intake.js'
 
+type FailedAttempt = Extract<AttemptOutcome, { kind: 'failed' }>
+
 /**
  * One request of a client, from its body to the end of the answer: what it is routed on, a booking for each try, and the tries. Every
  * booking is freed when its try ends, exactly once, whatever ended it; a client that goes ends the try.
@@ -35,6 +37,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #attempts = 0
   #retries = 0
   #isRetrying = false
+  /** How the last try failed, while the next one waits for its turn. */
+  #failed: FailedAttempt | undefined
   readonly #triedFresh = new Set<bigint>()
   #firstByteMs: number | undefined
   #isOver = false
@@ -59,7 +63,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   start(): void {
     const { response } = this
     this.#state.live.add(this)
-    this.#state.budget.requests++
+    this.#state.budget.joined()
     response.once('close', () => this.#clientGone())
     const release = this.#state.bodies.read(this.#request, (outcome) => {
       if (this.#isOver) return
@@ -80,6 +84,9 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   /** Ends what is too late. */
   check(nowMs: number): void {
     this.#attempt?.check(nowMs)
+    if (this.#failed === undefined || this.#isInTime(nowMs)) return
+    this.#state.budget.withdraw(this.#retry)
+    this.#giveUp(this.#failed)
   }
 
   extras(contentChunks = 0): string | undefined {
@@ -115,8 +122,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     const attempt = this.#attempt!
     this.#attempt = undefined
     this.#bookings!.free()
-    if (this.#isRetrying) this.#state.budget.giveBack()
-    this.#isRetrying = false
+    this.#endRetry()
     if (!Number.isNaN(attempt.firstByteMs)) this.#firstByteMs = attempt.firstByteMs - this.#startedMs
     switch (outcome.kind) {
       case 'relayed':
@@ -207,34 +213,62 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     return headers
   }
 
-  #tryAnother(outcome: Extract<AttemptOutcome, { kind: 'failed' }>): void {
+  #tryAnother(outcome: FailedAttempt): void {
     const { settings, budget, nowMs } = this.#state
+    const bookings = this.#bookings!
     const selection = this.#selection!
     const { workerId } = selection
-    const isInTime = nowMs() - this.#startedMs < settings.requestTimeoutMs
-    try {
-      if (outcome.wasStale && isInTime && !this.#triedFresh.has(workerId)) {
-        this.#triedFresh.add(workerId)
-        this.#send(selection)
-        return
-      }
-      this.#bookings!.exclude(workerId)
-      if (isInTime && this.#retries < settings.retryLimit && budget.take()) {
-        this.#isRetrying = true
-        this.#retries++
-        this.#send()
-        return
-      }
-    } catch {
-      // Nobody else may take it: what the last one said stands.
-      if (this.#isRetrying) budget.giveBack()
-      this.#isRetrying = false
+    const isInTime = this.#isInTime(nowMs())
+    if (outcome.wasStale && isInTime && !this.#triedFresh.has(workerId)) {
+      this.#triedFresh.add(workerId)
+      this.#sendOr(outcome, selection)
+      return
     }
-    this.#giveUp(outcome)
+    bookings.exclude(workerId)
+    if (!isInTime || this.#retries >= settings.retryLimit || !bookings.hasOthers) {
+      this.#giveUp(outcome)
+      return
+    }
+    this.#failed = outcome
+    budget.ask(this.#retry)
+  }
+
+  /** There is a place for its further try. */
+  readonly #retry = (): void => {
+    const outcome = this.#failed!
+    this.#failed = undefined
+    this.#isRetrying = true
+    if (this.#isInTime(this.#state.nowMs())) {
+      this.#retries++
+      this.#sendOr(outcome)
+    } else {
+      this.#endRetry()
+      this.#giveUp(outcome)
+    }
+  }
+
+  /** Sends it once more. Where nobody may take it, what the last one said stands. */
+  #sendOr(outcome: FailedAttempt, again?: Selection): void {
+    try {
+      this.#send(again)
+    } catch {
+      this.#endRetry()
+      this.#giveUp(outcome)
+    }
+  }
+
+  #endRetry(): void {
+    if (!this.#isRetrying) return
+    this.#isRetrying = false
+    this.#state.budget.giveBack()
+  }
+
+  #isInTime(nowMs: number): boolean {
+    return nowMs - this.#startedMs < this.#state.settings.requestTimeoutMs
   }
 
   /** Every try failed: the last status, in the router's own words. */
-  #giveUp({ failure, status, retryAfter }: Extract<AttemptOutcome, { kind: 'failed' }>): void {
+  #giveUp({ failure, status, retryAfter }: FailedAttempt): void {
     const isLate = failure === 'timeout'
     const code = isLate ? 'upstream_timeout' : 'upstream_failed'
     const message = isLate
@@ -282,10 +316,12 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #finish(ending: RequestEnding, attempt: Attempt | undefined, errorCode?: string): void {
     if (this.#isOver) return
     this.#isOver = true
+    if (this.#failed !== undefined) this.#state.budget.withdraw(this.#retry)
+    this.#failed = undefined
     this.#bookings?.free()
     this.#release()
     this.#state.live.delete(this)
-    this.#state.budget.requests--
+    this.#state.budget.left()
     this.#state.onFinished?.(this.#factsOf(ending, attempt, errorCode))
   }
 

@@ -81,6 +81,12 @@ export class RequestBookings {
     this.#tried.add(workerId)
   }
 
+  /** Whether there are workers that were not tried. */
+  get hasOthers(): boolean {
+    const others = this.#untried()
+    return others === undefined || others.length > 0
+  }
+
   /** The request went out: from now on its rank is believed to hold its prompt. */
   dispatched(): void {
     const { router } = this.partition

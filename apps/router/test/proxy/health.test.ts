@@ -11,6 +11,7 @@ import {
   chatPath,
   engineOf,
   proxyOf,
+  serverOf,
   until,
 } from './support/proxies.js'
 
@@ -73,5 +74,33 @@ test('five failures in a row open the breaker: requests are refused at once, and
   engine.removeFaults()
   await until('half open', () => !hindrances(1n).includes('breaker_open'))
   expect((await ask(router, chatPath, chat('hello'))).status).toBe(200)
+  expect(router.booked()).toBe(0)
+})
+
+test('U33: with 32 requests in flight the death of an engine is an error for none', async () => {
+  let isOpen = false
+  const held: (() => void)[] = []
+  const engines = await Promise.all(
+    Array.from({ length: 4 }, () =>
+      serverOf((request, response) => {
+        const answer = () => response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+        if (isOpen || request.method === 'GET') answer()
+        else held.push(answer)
+      }),
+    ),
+  )
+  const { router } = await keptProxy(engines)
+  const answers = Array.from({ length: 32 }, (_, index) => ask(router, chatPath, chat(`question ${index}`)))
+  await until('all at work', () => held.length === 32)
+  engines[0]!.end()
+  await until('more failed than may be retried at once', () => router.proxy.sizes.waitingRetries > 0)
+  isOpen = true
+  for (const answer of held) answer()
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(
+    Array.from({ length: 32 }, () => 200),
+  )
+  const attempts = router.finished.map((facts) => facts.attempts)
+  expect(attempts.filter((count) => count === 2).length).toBeGreaterThan(6)
+  expect(Math.max(...attempts)).toBe(2)
   expect(router.booked()).toBe(0)
 })

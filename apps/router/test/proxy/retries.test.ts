@@ -2,7 +2,17 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { WatchedEnd } from '../../src/proxy/worker-watch.js'
-import { afterTest, ask, chat, chatPath, engineOf, eventsOf, proxyOf, until } from './support/proxies.js'
+import {
+  type ProxyHost,
+  ask,
+  chat,
+  chatPath,
+  engineOf,
+  eventsOf,
+  proxyOf,
+  serverOf,
+  until,
+} from './support/proxies.js'
 
 /** A port that nobody listens on. */
 async function closedPort(): Promise<string> {
@@ -13,32 +23,19 @@ async function closedPort(): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
-/** An upstream that does as it is told. */
-async function serverOf(answer: Parameters<typeof createServer>[1]): Promise<{ readonly url: string }> {
-  const server = createServer({ keepAliveTimeout: 0 }, answer).listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  afterTest(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
-}
-
 /** The faulty worker is idle, the sound one busy: the first try goes to the faulty one. */
 async function withFaulty(faulty: { readonly url: string }, proxy = {}) {
   const sound = await engineOf()
   const router = await proxyOf([faulty, sound], { proxy })
-  const partition = router.fleet.partitions[0]!.router
-  const blocks = { local: new Uint32Array(0), sequence: new Uint32Array(0), count: 0 }
-  partition.book({
-    requestId: 'busy',
-    workerId: 2n,
-    dpRank: 0,
-    blocks,
-    promptTokens: 900,
-    prefillTokens: 900,
-  })
+  occupy(router, 2n)
   return { router, sound }
+}
+
+/** Books so much on a worker that others are chosen. */
+function occupy({ fleet }: ProxyHost, workerId: bigint): void {
+  const blocks = { local: new Uint32Array(0), sequence: new Uint32Array(0), count: 0 }
+  const load = { promptTokens: 9000, prefillTokens: 9000 }
+  fleet.partitions[0]!.router.book({ requestId: 'busy', workerId, dpRank: 0, blocks, ...load })
 }
 
 describe('F6: a request of which nothing was relayed is tried elsewhere', () => {
@@ -175,28 +172,62 @@ describe('F6: nothing is tried again', () => {
     expect((await ask(router, chatPath, chat('hello'), { headers })).status).toBe(503)
     expect(router.finished).toMatchObject([{ attempts: 1 }])
   })
+})
 
-  test('beyond 20% of the requests in flight, and three', async () => {
+describe('F6: retries are at most 20% of the requests in flight, and three', () => {
+  const pinned = { headers: { 'x-dynamo-worker-instance-id': '2' } }
+
+  /** One worker refuses, the other answers when it is told to; `inFlight` requests wait at it. */
+  async function gated(inFlight: number, nowMs?: () => number) {
     const gate: (() => void)[] = []
     const faulty = await serverOf((_request, response) => void response.writeHead(503).end())
     const slow = await serverOf((_request, response) => {
       gate.push(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{}'))
     })
-    const router = await proxyOf([faulty, slow])
-    const headers = { 'x-dynamo-worker-instance-id': '2' }
-    const waiting = Array.from({ length: 16 }, () => ask(router, chatPath, chat('hello'), { headers }))
-    await until('all wait', () => gate.length === 16)
+    const router = await proxyOf([faulty, slow], { nowMs })
+    occupy(router, 2n)
+    const waiting = Array.from({ length: inFlight }, () => ask(router, chatPath, chat('hello'), pinned))
+    await until('all wait', () => gate.length === inFlight)
+    return { router, gate, waiting }
+  }
+
+  test('further ones wait for their turn, and none fails', async () => {
+    const { router, gate, waiting } = await gated(16)
     const tried = Array.from({ length: 9 }, () => ask(router, chatPath, chat('hello')))
-    await until('all were tried', () => router.finished.length + gate.length === 25)
-    // 25 were in flight at most, and 17 at least.
-    const retries = gate.length - 16
-    expect([3, 4, 5]).toContain(retries)
-    expect(router.finished.map(({ status }) => status)).toEqual(
-      Array.from({ length: 9 - retries }, () => 503),
-    )
-    for (const open of gate) open()
-    const statuses = (await Promise.all([...waiting, ...tried])).map(({ status }) => status)
-    expect(statuses.filter((status) => status === 200)).toHaveLength(16 + retries)
+    await until('five may retry, of 25 in flight', () => gate.length === 16 + 5)
+    await until('four wait', () => router.proxy.sizes.waitingRetries === 4)
+    expect(router.proxy.inFlight).toBe(25)
+    expect(router.finished).toEqual([])
+    const answers = Promise.all([...waiting, ...tried])
+    // Whoever is let in comes last: those before it have to go first.
+    while (router.finished.length < 25) {
+      gate.shift()?.()
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+    expect((await answers).map(({ status }) => status)).toEqual(Array.from({ length: 25 }, () => 200))
+    expect(router.proxy.sizes.waitingRetries).toBe(0)
+    expect(router.finished.filter(({ attempts }) => attempts === 2)).toHaveLength(9)
+    expect(router.booked()).toBe(1)
+  })
+
+  test('whoever goes waits no more; whoever waits too long gets what the last try said', async () => {
+    let skewMs = 0
+    const { router, gate } = await gated(0, () => performance.now() + skewMs)
+    const retried = Array.from({ length: 3 }, () => ask(router, chatPath, chat('hello')))
+    await until('three may retry', () => gate.length === 3)
+    const leaver = new AbortController()
+    const gone = ask(router, chatPath, chat('hello'), { signal: leaver.signal }).catch(() => 'gone')
+    await until('one waits', () => router.proxy.sizes.waitingRetries === 1)
+    leaver.abort()
+    expect(await gone).toBe('gone')
+    await until('none waits', () => router.proxy.sizes.waitingRetries === 0)
+    const late = ask(router, chatPath, chat('hello'))
+    await until('another waits', () => router.proxy.sizes.waitingRetries === 1)
+    skewMs = 2_000_000
+    expect((await late).status).toBe(503)
+    expect((await Promise.all(retried)).map(({ status }) => status)).toEqual([504, 504, 504])
+    expect(router.finished.map(({ attempts }) => attempts).toSorted()).toEqual([1, 1, 2, 2, 2])
+    expect([router.proxy.sizes.waitingRetries, router.booked(), router.proxy.inFlight]).toEqual([0, 1, 0])
   })
 })
 

@@ -1,3 +1,4 @@
+import { type RequestListener, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createPromptReader } from '@router/prompt'
 import { type MockEngine, type MockEngineOptions, startMockEngine } from 'router-mock-engine'
@@ -30,6 +31,20 @@ export async function engineOf(options: MockEngineOptions = {}): Promise<MockEng
   return engine
 }
 
+/** An upstream that does as it is told, ended after the test, or by `end` as if it were killed. */
+export async function serverOf(
+  answer: RequestListener,
+): Promise<{ readonly url: string; readonly end: () => void }> {
+  const server = createServer({ keepAliveTimeout: 0 }, answer).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const end = (): void => {
+    server.closeAllConnections()
+    server.close()
+  }
+  afterTest(end)
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, end }
+}
+
 /** A router in front of workers, on a port of its own. */
 export interface ProxyHost {
   readonly url: string
@@ -49,6 +64,8 @@ export interface HostOptions {
   readonly fleet?: FleetSettings
   readonly access?: AccessSettings
   readonly watch?: WorkerWatch
+  /** Clock of the proxy. */
+  readonly nowMs?: (() => number) | undefined
   /** For all workers. */
   readonly worker?: Partial<WorkerRegistration>
 }
@@ -73,6 +90,7 @@ export async function proxyOf(
     access: new Access('127.0.0.1', options.access),
     settings: { tellsPlacement: true, trustsRoutingHeaders: true, ...options.proxy },
     watch: options.watch,
+    nowMs: options.nowMs,
     onFinished: (facts) => finished.push(facts),
   })
   const server = createHttpServer({
