@@ -213,7 +213,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#takeFacts(stream)
     if (!this.#hasRelayed) this.#writeHead(false)
     this.#hasRelayed = true
-    endAndClose(this.#owner.response, passing)
+    this.#owner.response.end(passing)
     this.#end({ kind: 'relayed' })
     this.#abort?.(new Error('the stream ended with an error'))
     return true
@@ -266,10 +266,4 @@ export class Attempt implements Dispatcher.DispatchHandler {
     else this.#watched?.end(failure === 'refused' ? 'refused' : 'failed')
     this.#owner.ended(outcome)
   }
-}
-
-/** Ends an answer and closes its connection: that it is over must not look as if all was well. */
-export function endAndClose(response: ServerResponse, last: Uint8Array | string): void {
-  const { socket } = response
-  response.end(last, () => socket?.destroySoon())
 }

@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PromptReading } from '@router/prompt'
 import type { Selection } from '../fleet/fleet-request.js'
 import { HttpError } from '../http/http-error.js'
-import { answerExtras, extrasEvent } from './answer-extras.js'
-import { Attempt, type AttemptOutcome, type AttemptOwner, endAndClose } from './attempt.js'
+import { answerExtras, extrasEvent, placementHeaders } from './answer-extras.js'
+import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import { brokenStreamEvent, proxyAnswerOf, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
 import type { LiveRequest, ProxyState } from './proxy-state.js'
 import { RequestBookings } from './request-bookings.js'
-import type { RequestEnding, RequestFacts } from './request-facts.js'
+import { type RequestEnding, requestFacts } from './request-facts.js'
 import { type RequestIntake, takeIn } from './request-intake.js'
 
 type FailedAttempt = Extract<AttemptOutcome, { kind: 'failed' }>
@@ -21,7 +21,7 @@ type FailedAttempt = Extract<AttemptOutcome, { kind: 'failed' }>
 export class ProxiedRequest implements AttemptOwner, LiveRequest {
   readonly endpoint
   readonly response: ServerResponse
-  addedHeaders: readonly string[] = []
+  addedHeaders: string[] = []
   stripsUsage = false
   readonly #state: ProxyState
   readonly #request: IncomingMessage
@@ -175,7 +175,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     }
     const { workerId, dpRank, endpoint } = selection
     this.#selection = selection
-    this.addedHeaders = this.#headersOf(selection)
+    this.addedHeaders = ['x-router-request-id', this.#requestId]
+    if (settings.tellsPlacement) this.addedHeaders.push(...placementHeaders(selection))
     this.#attempts++
     const attempt = new Attempt(this, watched, {
       nowMs,
@@ -202,15 +203,6 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     } catch (error) {
       attempt.onError(error as Error)
     }
-  }
-
-  #headersOf({ workerId, dpRank, overlaps, partition }: Selection): string[] {
-    const headers = ['x-router-request-id', this.#requestId]
-    if (!this.#state.settings.tellsPlacement) return headers
-    const cachedTokens = overlaps.find((rank) => rank.dpRank === dpRank)?.cachedTokens ?? 0
-    const blocks = Math.floor(cachedTokens / partition.shape.blockSize)
-    headers.push('x-router-worker', `${workerId}.${dpRank}`, 'x-router-overlap-blocks', String(blocks))
-    return headers
   }
 
   #tryAnother(outcome: FailedAttempt): void {
@@ -296,7 +288,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     const code = isLate ? 'upstream_timeout' : 'upstream_failed'
     const { response } = this
     if (attempt.isStream)
-      endAndClose(response, brokenStreamEvent(this.#target, code, 'the engine broke its answer off'))
+      response.end(brokenStreamEvent(this.#target, code, 'the engine broke its answer off'))
     else response.destroy()
     this.#finish('broken', attempt, code)
   }
@@ -322,35 +314,23 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#release()
     this.#state.live.delete(this)
     this.#state.budget.left()
-    this.#state.onFinished?.(this.#factsOf(ending, attempt, errorCode))
-  }
-
-  #factsOf(ending: RequestEnding, attempt: Attempt | undefined, errorCode: string | undefined): RequestFacts {
-    const intake = this.#intake
-    const reading = this.#reading
-    const selection = this.#selection
-    return {
-      requestId: this.#requestId,
-      path: this.#target.path,
-      ending,
-      status: this.response.headersSent ? this.response.statusCode : 0,
-      errorCode,
-      model: intake?.model.partition,
-      workerId: selection?.workerId,
-      dpRank: selection?.dpRank,
-      exactness: reading?.exactness,
-      cause: reading?.cause,
-      wantsTokenizer: reading?.body.route === 'tokenize' && reading.cause !== 'client_template',
-      promptTokens: reading?.allTokens,
-      isEstimated: reading?.isEstimated ?? false,
-      predictedTokens: selection?.cachedTokens,
-      blockSize: intake?.partition.shape.blockSize,
-      usage: attempt?.usage,
-      contentChunks: attempt?.contentChunks ?? 0,
-      firstByteMs: this.#firstByteMs,
-      totalMs: this.#state.nowMs() - this.#startedMs,
-      attempts: this.#attempts,
-      ignoredHints: intake?.facts.ignoredHints ?? [],
+    const remains = {
+      intake: this.#intake,
+      reading: this.#reading,
+      selection: this.#selection,
+      attempt,
     }
+    this.#state.onFinished?.(
+      requestFacts(remains, {
+        requestId: this.#requestId,
+        path: this.#target.path,
+        ending,
+        status: this.response.headersSent ? this.response.statusCode : 0,
+        errorCode,
+        firstByteMs: this.#firstByteMs,
+        totalMs: this.#state.nowMs() - this.#startedMs,
+        attempts: this.#attempts,
+      }),
+    )
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError } from '../http/http-error.js'
-import { Attempt, type AttemptOutcome, type AttemptOwner, endAndClose } from './attempt.js'
+import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyTarget } from './endpoints.js'
 import { brokenStreamEvent, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
@@ -80,6 +80,6 @@ function answer(
   if (outcome.kind === 'failed') {
     const status = outcome.status ?? (isLate ? 504 : 502)
     sendRefusal(response, { status, code, message, details: undefined }, headers)
-  } else if (attempt.isStream) endAndClose(response, brokenStreamEvent(undefined, code, message))
+  } else if (attempt.isStream) response.end(brokenStreamEvent(undefined, code, message))
   else response.destroy()
 }
