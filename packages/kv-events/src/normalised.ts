@@ -58,12 +58,16 @@ export interface EventSink {
   removed(dpRank: number, tier: number, engine: HashWords, count: number): void
   /** Every tier of this rank. */
   cleared(dpRank: number): void
-  /** An event that changes nothing. `consumesEventId`: true for `noop` alone. */
+  /**
+   * An event that changes nothing. `consumesEventId`: true for `noop` alone.
+   * @param blockSize the event's, where it is the reason
+   */
   dropped(
     dpRank: number,
     outcome: 'filtered' | 'noop' | 'undecodable',
     reason: DropReason,
     consumesEventId: boolean,
+    blockSize?: number,
   ): void
 }
 

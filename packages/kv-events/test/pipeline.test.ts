@@ -141,7 +141,7 @@ describe('a wrong block size', () => {
     const wrong = stored({ hashes: [2], blockSize: 8, tokens: [1, 2, 3, 4, 5, 6, 7, 8] })
     one.send([wrong, wrong]).send([wrong]).send([wrong], 1)
     expect(one.held([2])).toEqual([])
-    expect(one.warnings).toEqual(['block_size_mismatch 0', 'block_size_mismatch 1'])
+    expect(one.warnings).toEqual(['block_size_mismatch 0 (8)', 'block_size_mismatch 1 (8)'])
   })
 
   it('E4: short tokens store the leading blocks', () => {

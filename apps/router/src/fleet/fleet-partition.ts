@@ -1,8 +1,8 @@
 import type { PartitionRouter } from '@router/core'
 import { BlockHashes, type BlockHasher } from '@router/kv-index'
 import type { WorkerRole } from '@router/sdk'
-import { type BusyThresholds, unknownBatchTokens } from './fleet-settings.js'
-import type { WorkerRegistration } from './worker-registration.js'
+import { type BusyThresholds, type FleetSettings, unknownBatchTokens } from './fleet-settings.js'
+import { type WorkerRegistration, ranksOf } from './worker-registration.js'
 
 /** Names a partition and role. */
 export interface PartitionName {
@@ -66,6 +66,14 @@ export class FleetPartition {
   /** A worker came: those that are open must be listed anew. */
   joined(): void {
     if (this.#closed.size > 0) this.#publish()
+  }
+
+  /** With predictions, what a rank holds is known from the start: at least what was predicted. */
+  expectPredictions(registration: WorkerRegistration, { core }: FleetSettings): void {
+    if (core?.predictedTtlMs === undefined) return
+    const { first, count } = ranksOf(registration)
+    for (let rank = first; rank < first + count; rank++)
+      this.router.setCacheKnown(registration.workerId, rank, true)
   }
 
   /** Forgets a worker, its bookings and its cache. */
@@ -132,6 +140,18 @@ export function placeOf({ modelName, routingGroup, role }: WorkerRegistration): 
     routingGroup: routingGroup ?? 'default',
     role: role ?? 'aggregated',
   }
+}
+
+/** How a complete record contradicts its partition; `undefined` = it does not. */
+export function conflictOf(
+  { blockSize, isEagle = false }: WorkerRegistration,
+  shape: PartitionShape,
+): string | undefined {
+  if (shape.blockSize !== blockSize)
+    return `block_size is ${blockSize}, that of its partition ${shape.blockSize}`
+  return shape.isEagle === isEagle
+    ? undefined
+    : `is_eagle is ${isEagle}, that of its partition ${shape.isEagle}`
 }
 
 /** No two names have one key, whatever characters they hold. */

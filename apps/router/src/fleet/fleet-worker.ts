@@ -1,6 +1,6 @@
 import type { Incarnation } from '@router/kv-events'
 import type { EndpointRules } from './endpoint-rules.js'
-import type { EngineFacts, Provenance } from './engine-facts.js'
+import { type EngineFacts, type Provenance, completed } from './engine-facts.js'
 import {
   type FleetPartition,
   type PartitionName,
@@ -49,7 +49,9 @@ export interface FleetWorker {
   readonly origin: WorkerOrigin
   /** What its engine said; absent = it was not asked yet. */
   facts?: EngineFacts | undefined
-  /** The two together. */
+  /** Block size that its events told, where nobody else said one. */
+  toldBlockSize?: number | undefined
+  /** All of it together. */
   registration: WorkerRegistration
   provenance: Provenance
   /** Where its ranks are; absent while it is incomplete. */
@@ -74,6 +76,29 @@ export interface WorkersListener {
   readonly onRestart?: (workerId: bigint) => void
 }
 
+/** A worker by its record. What is known of its engine stays while its URL does. @param known the same worker before */
+export function workerOf(
+  given: WorkerRegistration,
+  origin: WorkerOrigin,
+  lives: Incarnation,
+  known: FleetWorker | undefined,
+): FleetWorker {
+  const isSameEngine = known !== undefined && known.given.endpoint === given.endpoint
+  return {
+    given,
+    origin,
+    facts: isSameEngine ? known.facts : undefined,
+    toldBlockSize: isSameEngine ? known.toldBlockSize : undefined,
+    registration: given,
+    provenance: {},
+    partition: known?.partition,
+    link: known?.link,
+    lives,
+    reasons: [],
+    hindrances: isSameEngine ? known.hindrances : [],
+  }
+}
+
 export function lifecycleOf({ partition, drainsSinceMs, hindrances }: FleetWorker): WorkerLifecycle {
   if (drainsSinceMs !== undefined) return 'draining'
   if (partition === undefined) return 'incomplete'
@@ -91,6 +116,23 @@ export function viewOf(worker: FleetWorker, nowMs: number): WorkerView {
     reasons: [...reasons, ...hindrances.map((hindrance) => hindranceText(hindrance, nowMs))],
     hindrances,
   }
+}
+
+/**
+ * Puts together what is known of a worker. An assumed block size is that of its partition.
+ * @param shapeOf of the partition of this name; `undefined` = there is none
+ */
+export function complete(
+  worker: FleetWorker,
+  shapeOf: (name: PartitionName) => PartitionShape | undefined,
+): void {
+  const { given, origin, facts, toldBlockSize } = worker
+  const told = facts && { ...facts, blockSize: facts.blockSize ?? toldBlockSize }
+  const { registration, provenance } = completed(given, origin, told)
+  const isAssumed = provenance.blockSize === 'assumed'
+  const blockSize = (isAssumed ? shapeOf(placeOf(registration)) : registration)?.blockSize
+  worker.registration = blockSize === undefined ? registration : { ...registration, blockSize }
+  worker.provenance = provenance
 }
 
 /** What a record lacks, a sentence each. */

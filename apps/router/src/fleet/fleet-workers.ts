@@ -1,17 +1,25 @@
 import { BatchReader, type EventWarning, Incarnation, type IncarnationCause } from '@router/kv-events'
 import { RouterError, type WorkerRank } from '@router/sdk'
 import { EndpointRules, loopbackHosts } from './endpoint-rules.js'
-import { type EngineFacts, completed } from './engine-facts.js'
-import { type FleetPartition, type PartitionName, type PartitionShape, placeOf } from './fleet-partition.js'
+import type { EngineFacts } from './engine-facts.js'
+import {
+  type FleetPartition,
+  type PartitionName,
+  type PartitionShape,
+  conflictOf,
+  placeOf,
+} from './fleet-partition.js'
 import {
   type FleetWorker,
   type FleetWorkersOptions,
   type WorkersListener,
   byPlace,
+  complete,
   gapsOf,
   isIdle,
   lifecycleOf,
   viewOf,
+  workerOf,
 } from './fleet-worker.js'
 import type { Hindrance } from './hindrance.js'
 import { type EventEndpoints, eventEndpointsOf } from './rank-endpoints.js'
@@ -23,12 +31,13 @@ import {
   type WorkerView,
   checkRegistration,
   coreRecordOf,
-  ranksOf,
 } from './worker-registration.js'
 
 /** Records of a fleet. */
 const maximumWorkers = 65_536
 const defaultDrainTimeoutMs = 300_000
+/** Tokens a block that events may tell. */
+const maximumBlockSize = 65_536
 
 /**
  * The workers of a fleet and their lives: what a record lacks, which partition it is in, where its events come from, and what goes when
@@ -85,19 +94,8 @@ export class FleetWorkers {
     }
     const taints = registration.taints && [...new Set(registration.taints)]
     const given = { ...registration, taints }
-    const isSameEngine = known !== undefined && known.given.endpoint === given.endpoint
-    const worker: FleetWorker = {
-      given,
-      origin,
-      facts: isSameEngine ? known.facts : undefined,
-      registration: given,
-      provenance: {},
-      partition: known?.partition,
-      link: known?.link,
-      lives: known?.lives ?? new Incarnation((cause) => this.restarted(workerId, cause)),
-      reasons: [],
-      hindrances: isSameEngine ? known.hindrances : [],
-    }
+    const lives = known?.lives ?? new Incarnation((cause) => this.restarted(workerId, cause))
+    const worker = workerOf(given, origin, lives, known)
     this.#workers.set(workerId, worker)
     try {
       this.#settleAll(worker)
@@ -176,7 +174,7 @@ export class FleetWorkers {
     const { partition, registration } = this.#known(workerId)
     if (partition !== undefined) {
       partition.router.restartWorker(workerId)
-      this.#expectPredictions(partition, registration)
+      partition.expectPredictions(registration, this.#options.settings)
     }
     this.#warn('worker_restarted', `worker ${workerId} is another process than before (${cause})`, workerId)
     for (const { onRestart } of this.#listeners) onRestart?.(workerId)
@@ -201,8 +199,12 @@ export class FleetWorkers {
   tick(): void {
     const { settings, clock } = this.#options
     const timeoutMs = settings.drainTimeoutMs ?? defaultDrainTimeoutMs
-    for (const [workerId, { drainsSinceMs, partition, lives }] of this.#workers) {
+    for (const [workerId, worker] of this.#workers) {
+      const { drainsSinceMs, partition, lives, link, provenance, registration } = worker
       lives.advance(clock())
+      // What was stored was of this size.
+      if (provenance.blockSize === 'assumed' && (link?.events.counters.stored.ok ?? 0) > 0)
+        this.#blockSizeTold(workerId, registration.blockSize!)
       if (drainsSinceMs === undefined) continue
       const isLate = clock() - drainsSinceMs >= timeoutMs
       if (isLate || partition === undefined || isIdle(partition, workerId)) this.remove(workerId)
@@ -234,7 +236,7 @@ export class FleetWorkers {
 
   /** Puts a worker where its record says, or nowhere. */
   #settle(worker: FleetWorker): void {
-    this.#complete(worker)
+    complete(worker, (name) => this.#options.findPartition(name)?.shape)
     const { registration, partition: before } = worker
     const events = this.#eventsOf(worker)
     const { reasons, partition } = this.#placeOf(worker, events)
@@ -262,23 +264,13 @@ export class FleetWorkers {
     worker.link ??= this.#linkOf(workerId, partition)
     worker.link.events.register(incarnationId, this.#options.clock())
     worker.link.follow(events.byRank)
-    this.#expectPredictions(partition, registration)
+    partition.expectPredictions(registration, this.#options.settings)
   }
 
   /** Event addresses; `undefined` = nobody looks at them. */
   #eventsOf({ registration, origin }: FleetWorker): EventEndpoints | undefined {
     if (this.#options.settings.usesKvEvents === false) return undefined
     return eventEndpointsOf(registration, origin, this.#services.rules)
-  }
-
-  /** Its record with what its engine told; an assumed block size is that of its partition where there is one. */
-  #complete(worker: FleetWorker): void {
-    const { given, origin, facts } = worker
-    const { registration, provenance } = completed(given, origin, facts)
-    const shape = this.#options.findPartition(placeOf(registration))?.shape
-    const assumed = provenance.blockSize === 'assumed' ? shape?.blockSize : undefined
-    worker.registration = assumed === undefined ? registration : { ...registration, blockSize: assumed }
-    worker.provenance = provenance
   }
 
   /** The partition of a record, or why it is in none. The first record that lacks nothing fixes the shape of its partition. */
@@ -294,12 +286,7 @@ export class FleetWorkers {
     const wanted = { blockSize, isEagle, isAssumed: provenance.blockSize === 'assumed' }
     const partition = this.#shaped(name, wanted)
     if (partition === undefined) return { reasons: ['there are too many models and routing groups'] }
-    const { shape } = partition
-    if (shape.blockSize !== blockSize)
-      return { reasons: [`block_size is ${blockSize}, that of its partition ${shape.blockSize}`] }
-    if (shape.isEagle !== isEagle)
-      return { reasons: [`is_eagle is ${isEagle}, that of its partition ${shape.isEagle}`] }
-    const why = events?.why ?? refusal
+    const why = conflictOf(registration, partition.shape) ?? events?.why ?? refusal
     return why === undefined ? { reasons: [], partition } : { reasons: [why] }
   }
 
@@ -326,8 +313,14 @@ export class FleetWorkers {
       onIncarnation: (cause: IncarnationCause) => {
         if (this.#workers.has(workerId)) this.restarted(workerId, cause)
       },
-      onWarning: ({ code, dpRank }: EventWarning) =>
-        this.#warn(code, `events of worker ${workerId}, rank ${dpRank}: ${code}`, workerId, dpRank),
+      onWarning: ({ code, dpRank, blockSize }: EventWarning) => {
+        const { shape } = partition
+        // Later: the link is in the middle of these events.
+        if (blockSize !== undefined && shape.isAssumed)
+          return queueMicrotask(() => this.#blockSizeTold(workerId, blockSize))
+        const sizes = blockSize === undefined ? '' : `, ${blockSize} in place of ${shape.blockSize}`
+        this.#warn(code, `events of worker ${workerId}, rank ${dpRank}: ${code}${sizes}`, workerId, dpRank)
+      },
       onRefused: (why: string) => {
         const worker = this.#workers.get(workerId)
         if (worker === undefined) return
@@ -338,12 +331,14 @@ export class FleetWorkers {
     return new WorkerEventsLink(partition.router, workerId, this.#services, listener, partition.shape.isEagle)
   }
 
-  /** With predictions, what a rank holds is known from the start: at least what was predicted. */
-  #expectPredictions({ router }: FleetPartition, registration: WorkerRegistration): void {
-    if (this.#options.settings.core?.predictedTtlMs === undefined) return
-    const { first, count } = ranksOf(registration)
-    for (let rank = first; rank < first + count; rank++)
-      router.setCacheKnown(registration.workerId, rank, true)
+  /** The events of a worker are of blocks of this size. Fixes that of its partition where it was assumed. */
+  #blockSizeTold(workerId: bigint, blockSize: number): void {
+    const worker = this.#workers.get(workerId)
+    const shape = worker?.partition?.shape
+    if (shape === undefined || (!shape.isAssumed && shape.blockSize !== blockSize)) return
+    if (blockSize < 1 || blockSize > maximumBlockSize) return
+    worker!.toldBlockSize = blockSize
+    this.#settleAll(worker!)
   }
 
   /** Tells the partition whether the worker takes new requests. */

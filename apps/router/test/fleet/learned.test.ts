@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { EngineFacts } from '../../src/fleet/engine-facts.js'
 import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
+import { TestEngine, storedBatch, until } from './engine.js'
 import { testFleet } from './support.js'
 
 const url = 'http://127.0.0.1:8001'
@@ -149,6 +150,69 @@ describe('an assumed block size', () => {
     workers.learn(1n, { ...silent, blockSize: 64 })
     expect(fleet.partitions[0]).toBe(before)
     expect(before!.shape.isAssumed).toBe(false)
+  })
+})
+
+describe('an assumed block size and events', () => {
+  const silent: EngineFacts = { models: [{ id: 'llama' }] }
+
+  async function assumingFleet(codes: string[] = []) {
+    const { fleet } = testFleet(
+      { learnsFacts: true },
+      { onWarning: ({ code, message }) => codes.push(`${code} ${message}`) },
+    )
+    const engine = new TestEngine()
+    const kvEventsEndpoint = await engine.start()
+    const add = (id: number) => {
+      const workerId = BigInt(id)
+      const more = id === 1 ? { kvEventsEndpoint } : {}
+      fleet.workers.upsert({ workerId, endpoint: url, ...more }, 'trusted')
+      return fleet.workers.learn(workerId, silent)
+    }
+    expect(add(1).registration.blockSize).toBe(64)
+    const isKnown = () => fleet.workers.get(1n)!.provenance.blockSize === 'learned'
+    await until('subscribed', () => engine.subscriptions === 1)
+    return { fleet, engine, add, isKnown }
+  }
+
+  it('the first event that has another one replaces it, for every worker of the partition', async () => {
+    const warnings: string[] = []
+    const { fleet, engine, add, isKnown } = await assumingFleet(warnings)
+    add(2)
+    await engine.publish(0, storedBatch('ab'))
+    await until('told', isKnown)
+    const sizes = fleet.workers.list().map(({ registration }) => registration.blockSize)
+    expect([sizes, fleet.partitions.map(({ shape }) => shape)]).toEqual([
+      [4, 4],
+      [{ blockSize: 4, isEagle: false, isAssumed: false }],
+    ])
+    expect(warnings).toEqual([])
+    // The socket is a new one; whatever its engine says of other sizes changes nothing any more.
+    await until('subscribed again', () => engine.subscriptions === 2)
+    await engine.publish(1, storedBatch('ab'))
+    await engine.publish(2, storedBatch('cd', 8))
+    await until('warned', () => warnings.length > 0)
+    expect(fleet.partitions[0]!.router.index.currentSize).toBe(2)
+    expect(warnings).toEqual([expect.stringMatching(/^block_size_mismatch .*8 in place of 4$/)])
+    expect(fleet.workers.learn(1n, silent).registration.blockSize).toBe(4)
+    fleet.dispose()
+    await engine.stop()
+  })
+
+  it('events of the very same prove it right', async () => {
+    const { fleet, engine, isKnown } = await assumingFleet()
+    const [before] = fleet.partitions
+    await engine.publish(0, storedBatch('abcdefghijklmnop', 64))
+    const stored = () =>
+      fleet.workers.eventCounters(1n)!.stored.ok + fleet.workers.eventCounters(1n)!.shortTokens
+    await until('stored', () => stored() > 0)
+    expect(isKnown()).toBe(false)
+    fleet.tick()
+    expect(isKnown()).toBe(true)
+    expect(fleet.partitions[0]).toBe(before)
+    expect(before!.shape.isAssumed).toBe(false)
+    fleet.dispose()
+    await engine.stop()
   })
 })
 

@@ -71,7 +71,8 @@ export class EventConverter {
   #store(event: WireEvent, tier: number, dpRank: number, context: BatchContext, sink: EventSink): void {
     const noop = this.#noopReason(event, context.blockSize)
     if (noop !== undefined) {
-      sink.dropped(dpRank, 'noop', noop, true)
+      const blockSize = noop === 'block_size_mismatch' ? event.blockSize : undefined
+      sink.dropped(dpRank, 'noop', noop, true, blockSize)
       return
     }
     const { memory } = context

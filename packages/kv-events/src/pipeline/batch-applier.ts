@@ -180,13 +180,14 @@ export class BatchApplier implements EventSink {
     _outcome: 'filtered' | 'noop' | 'undecodable',
     reason: DropReason,
     consumesEventId: boolean,
+    blockSize?: number,
   ): void {
     const { counters } = this.#states
     counters.dropped[reason] = (counters.dropped[reason] ?? 0) + 1
     const state = this.#states.reach(dpRank)
     if (state === undefined) return
     if (consumesEventId) state.nextEventId++
-    if (reason === 'block_size_mismatch') this.#warn(state, dpRank, 'block_size_mismatch')
+    if (reason === 'block_size_mismatch') this.#warn(state, dpRank, reason, blockSize)
   }
 
   #reach(dpRank: number): RankState | undefined {
@@ -196,10 +197,10 @@ export class BatchApplier implements EventSink {
     return state
   }
 
-  #warn(state: RankState, dpRank: number, code: EventWarningCode): void {
+  #warn(state: RankState, dpRank: number, code: EventWarningCode, blockSize?: number): void {
     if (state.warned.has(code)) return
     state.warned.add(code)
-    this.#onWarning({ code, dpRank })
+    this.#onWarning(blockSize === undefined ? { code, dpRank } : { code, dpRank, blockSize })
   }
 
   #endReading(): void {

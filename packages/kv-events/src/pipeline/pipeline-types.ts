@@ -25,6 +25,8 @@ export type EventWarningCode = 'block_size_mismatch' | 'hash_layout_mismatch'
 export interface EventWarning {
   readonly code: EventWarningCode
   readonly dpRank: number
+  /** Tokens a block as the engine has them; of `block_size_mismatch` alone. */
+  readonly blockSize?: number | undefined
 }
 
 /** What became of the events of one worker, or of one source of relayed events; every number only grows. */

@@ -36,7 +36,8 @@ export class TestWorker {
       index: this.index,
       slotOf: (dpRank) => (dpRank < this.ranks ? 10 + dpRank : undefined),
       onIncarnation: (incarnation, cause) => this.incarnations.push(`${incarnation} ${cause}`),
-      onWarning: ({ code, dpRank }) => this.warnings.push(`${code} ${dpRank}`),
+      onWarning: ({ code, dpRank, blockSize }) =>
+        this.warnings.push(`${code} ${dpRank}${blockSize === undefined ? '' : ` (${blockSize})`}`),
       ...options,
     })
     this.feed = this.socket({ socketRank: 0, hasReplay: false, ...socket })
