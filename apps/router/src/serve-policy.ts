@@ -1,32 +1,174 @@
-import { type LoadedRouterPolicy, loadRouterPolicy } from '@router/config'
+import {
+  type LoadedRouterPolicy,
+  type RoleChoice,
+  loadRouterPolicy,
+  selectionSettings,
+  suggest,
+} from '@router/config'
+import {
+  ConfigError,
+  type PolicyBundle,
+  type PolicyCatalog,
+  type PolicyDefinition,
+  type ResolvedPolicy,
+  type RouterErrorCode,
+  type WorkerRole,
+  workerRoles,
+} from '@router/sdk'
 import { shippedCatalog } from './catalog.js'
+import { type GivenSetting, type ServeFlags, ServeSettingReader } from './settings/serve-setting-reader.js'
 import { serveSettings } from './settings/serve-setting-table.js'
-import { workerVariables } from './workers/sources/read-worker-sources.js'
+import type { RouterMode } from './settings/serve-settings.js'
 
 /** Where a policy is read from. */
 export interface PolicySources {
-  /** Policy file; absent = what a variable says, which may be none. */
+  /** Policy file; absent = what a flag or a variable says, which may be none. */
   readonly path?: string | undefined
   readonly folder?: string | undefined
+  /** Those of `readServeSettings`, without dashes; others than those of policies are for it. */
+  readonly flags?: ServeFlags
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
-/** The policy of a service, from the shipped types and those that its file names. Errors: those of `loadRouterPolicy`. */
-export function loadServePolicy({
+/** Types behind the modes that are no policy of a file (host.md 9). */
+const modeTypes: Readonly<Record<Exclude<RouterMode, 'kv'>, string>> = {
+  'round-robin': 'dynamo-round-robin',
+  random: 'dynamo-random',
+  'power-of-two': 'dynamo-power-of-two-choices',
+  'least-loaded': 'dynamo-least-loaded',
+  'device-aware-weighted': 'dynamo-device-aware-weighted',
+  direct: 'dynamo-direct',
+}
+
+/**
+ * The policy of a service, from the shipped types and those that its file names: what the file says, or `--policy`, or the policy of a
+ * `--router-mode`. Faults of the other settings are for `readServeSettings`. Errors: those of `loadRouterPolicy`, `ConfigError` for a mode
+ * or policy that is unknown or contradicts the rest.
+ */
+export async function loadServePolicy({
   path,
   folder,
+  flags = {},
   environment = {},
 }: PolicySources): Promise<LoadedRouterPolicy> {
-  const own = new Set<string>([
-    ...workerVariables,
-    ...Object.values(serveSettings).flatMap(({ variable, alias }) => [variable, alias ?? variable]),
-  ])
-  // Variables that the services read are none that the policy does not know.
-  const others = Object.fromEntries(Object.entries(environment).filter(([name]) => !own.has(name)))
-  return loadRouterPolicy({
-    catalog: shippedCatalog(),
-    environment: others,
+  const catalog = shippedCatalog()
+  const own = Object.values(selectionSettings)
+  const loaded = await loadRouterPolicy({
+    catalog,
+    flags: only(
+      flags,
+      own.map(({ flag }) => flag),
+    ) as Readonly<Record<string, string | undefined>>,
+    environment: only(
+      environment,
+      own.flatMap(({ variable, aliases }) => [variable, ...aliases]),
+    ),
     ...(path === undefined ? {} : { path }),
     ...(folder === undefined ? {} : { folder }),
   })
+  const { given } = new ServeSettingReader(flags, environment)
+  const mode = given.get(serveSettings.mode.flag)
+  const named = given.get(serveSettings.policy.flag)
+  const chosen = withLoadAware(loaded, given.get(serveSettings.loadAware.flag)?.value === true)
+  if (mode !== undefined && mode.value !== 'kv') {
+    const rivals = [
+      named?.origin,
+      roleOrigin(loaded),
+      loaded.policyFile?.workerSelection && 'worker_selection of the file',
+    ]
+    refuseRivals(mode, rivals, 'kv, or nothing else that names a policy')
+    return served(
+      chosen,
+      catalog,
+      mode.origin,
+      typeInstance(catalog, modeTypes[mode.value as Exclude<RouterMode, 'kv'>]),
+    )
+  }
+  if (named === undefined) return chosen
+  refuseRivals(named, [roleOrigin(loaded)], 'one of them')
+  return served(chosen, catalog, named.origin, namedInstance(chosen.bundle, catalog, named))
+}
+
+/** The flag or variable that decides for aggregated workers. */
+function roleOrigin({ roles }: LoadedRouterPolicy): string | undefined {
+  const { origin } = roles.aggregated
+  return origin === 'built-in' || origin.startsWith('worker_selection') ? undefined : origin
+}
+
+function refuseRivals(said: GivenSetting, rivals: readonly (string | undefined)[], accepted: string): void {
+  const rival = rivals.find((one) => one !== undefined)
+  if (rival !== undefined)
+    throw refusal('ROUTER_CONFIG_INVALID', said, `${rival} names a policy as well`, accepted)
+}
+
+/** A preset that is deprecated: load alone decides. */
+function withLoadAware(loaded: LoadedRouterPolicy, isOn: boolean): LoadedRouterPolicy {
+  if (!isOn) return loaded
+  const routerDefaults = { ...loaded.routerDefaults, overlap_score_credit: 0, shared_cache_multiplier: 0 }
+  return { ...loaded, routerDefaults }
+}
+
+/** A policy that serves every role that it can. */
+function served(
+  loaded: LoadedRouterPolicy,
+  catalog: PolicyCatalog,
+  origin: string,
+  policy: ResolvedPolicy,
+): LoadedRouterPolicy {
+  const choice: RoleChoice = { name: policy.name, origin }
+  const builtIn: RoleChoice = { name: 'default', origin: 'built-in' }
+  const serves = (role: WorkerRole): boolean => policy.definition.roles.includes(role)
+  const byRole = <T>(own: T, other: (role: WorkerRole) => T): Record<WorkerRole, T> =>
+    Object.fromEntries(workerRoles.map((role) => [role, serves(role) ? own : other(role)])) as Record<
+      WorkerRole,
+      T
+    >
+  const defaults = catalog.resolve({}).roles
+  const bundle: PolicyBundle = {
+    ...loaded.bundle,
+    roles: byRole<ResolvedPolicy | undefined>(policy, (role) => defaults[role]),
+    instances:
+      policy.name === 'default' || loaded.bundle.instances.includes(policy)
+        ? loaded.bundle.instances
+        : [...loaded.bundle.instances, policy],
+    selectsCustomInstance: policy.name !== 'default',
+  }
+  return { ...loaded, bundle, roles: byRole(choice, () => builtIn) }
+}
+
+/** An instance of the file, else a type with its defaults. */
+function namedInstance(
+  { instances }: PolicyBundle,
+  catalog: PolicyCatalog,
+  said: GivenSetting,
+): ResolvedPolicy {
+  const name = String(said.value)
+  const instance = instances.find((one) => one.name === name)
+  if (instance !== undefined) return instance
+  if (name === 'default') return catalog.resolve({}).roles.aggregated!
+  if (catalog.types().includes(name)) return typeInstance(catalog, name)
+  const names = ['default', ...instances.map((one) => one.name), ...catalog.types()]
+  const near = suggest(name, names)
+  const hint = near === undefined ? '' : `; did you mean '${near}'?`
+  throw refusal('ROUTER_POLICY_INSTANCE_UNKNOWN', said, `there is no such policy${hint}`, names.join(', '))
+}
+
+function typeInstance(catalog: PolicyCatalog, type: string): ResolvedPolicy {
+  const { roles }: PolicyDefinition = catalog.find(type)
+  const instances = [{ name: type, type }]
+  return catalog.resolveForRole({ instances, [roles[0]!]: type }, roles[0]!)
+}
+
+function refusal(
+  code: RouterErrorCode,
+  { origin, value }: GivenSetting,
+  what: string,
+  accepted: string,
+): ConfigError {
+  const message = `${origin}=${String(value)}: ${what}; accepted: ${accepted}`
+  return new ConfigError(code, message, [{ code, message, path: [origin], value, accepted }])
+}
+
+function only<T>(texts: Readonly<Record<string, T>>, names: readonly string[]): Record<string, T> {
+  return Object.fromEntries(Object.entries(texts).filter(([name]) => names.includes(name)))
 }

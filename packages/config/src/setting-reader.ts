@@ -58,21 +58,11 @@ export class SettingReader {
         toIssue({ path: [`--${flag}`], message: `unknown flag --${flag}`, accepted, suggestion }),
       )
     }
-    this.#warnOfUnknownVariables()
-  }
-
-  /** Any variable of our prefix that is no setting, and any other one that is spelled almost as one. */
-  #warnOfUnknownVariables(): void {
-    const known = Object.values(selectionSettings).flatMap(({ variable, aliases }) => [variable, ...aliases])
-    for (const [name, text] of Object.entries(this.#environment)) {
-      if (text === undefined || known.includes(name) || serviceVariable.test(name)) continue
-      const isOurs = name.startsWith('ROUTER_')
-      const suggestion = suggest(name, known, isOurs ? undefined : 2)
-      if (!isOurs && suggestion === undefined) continue
-      const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-      const message = `${printable(name)} has no effect: there is no such setting${hint}`
-      this.warnings.push({ code: 'unknown_variable', message })
-    }
+    const variables = Object.values(selectionSettings).flatMap(({ variable, aliases }) => [
+      variable,
+      ...aliases,
+    ])
+    this.warnings.push(...unknownVariables(environment, variables))
   }
 
   /** The winner over both levels. */
@@ -135,6 +125,19 @@ export class SettingReader {
       maximum === Infinity ? `a finite number >= ${minimum}` : `a number from ${minimum} to ${maximum}`
     return refuse(range)
   }
+}
+
+/** Warns of any variable of our prefix that is no setting, and of any other one that is spelled almost as one. */
+export function unknownVariables(environment: Environment, known: readonly string[]): ConfigWarning[] {
+  return Object.entries(environment).flatMap(([name, text]): ConfigWarning[] => {
+    if (text === undefined || known.includes(name) || serviceVariable.test(name)) return []
+    const isOurs = name.startsWith('ROUTER_')
+    const suggestion = suggest(name, known, isOurs ? undefined : 2)
+    if (!isOurs && suggestion === undefined) return []
+    const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
+    const message = `${printable(name)} has no effect: there is no such setting${hint}`
+    return [{ code: 'unknown_variable', message }]
+  })
 }
 
 /** A finite decimal number without surrounding spaces; `undefined` for anything else. */

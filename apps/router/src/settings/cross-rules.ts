@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isLoopback } from '../http/access.js'
 import type { ServeSettingReader } from './serve-setting-reader.js'
 import { serveSettings } from './serve-setting-table.js'
 import type { ServeSettings } from './serve-settings.js'
@@ -30,9 +31,34 @@ export function checkTogether(settings: ServeSettings, reader: ServeSettingReade
     reader.refuse(s.predictedTtlSecs, 'predictions need events', 'None, or --router-kv-events')
   if (settings.approximateCachePolicy === 'lru' && settings.usesKvEvents)
     reader.refuse(s.approximateCachePolicy, 'events are on', 'ttl, or --no-router-kv-events')
-  if (reader.read<boolean>(s.replicaSync) && reader.read(s.natsUrl) === undefined)
+  if (settings.replicaSync && reader.read(s.natsUrl) === undefined)
     reader.refuse(s.replicaSync, 'replicas need a place to meet', 'false, or --nats-url nats://host:port')
+  if (reader.read<boolean>(s.loadAware)) {
+    if (settings.mode !== 'kv')
+      reader.refuse(s.loadAware, `router mode is ${settings.mode}`, 'false, or mode kv')
+    const message = `--${s.loadAware.flag} is deprecated: write --no-${s.kvEvents.flag} --no-${s.assumeKvReuse.flag} and an overlap_score_credit of 0`
+    reader.warnings.push({ code: 'deprecated_setting', message })
+  }
   checkConditionalDisagg(settings, reader)
+  checkAccess(settings, reader)
+}
+
+/** Whoever can reach a listener beyond this machine needs a token or a key. */
+function checkAccess(
+  { host, hasNoAdmin, adminToken, apiKeys }: ServeSettings,
+  reader: ServeSettingReader,
+): void {
+  if (isLoopback(host)) return
+  const { httpHost, adminTokenFile, noAdminApi, apiKeyFile } = serveSettings
+  if (adminToken === undefined && !hasNoAdmin)
+    reader.refuse(
+      httpHost,
+      'others than this machine could use the admin routes',
+      `a loopback host, --${adminTokenFile.flag}, or --${noAdminApi.flag}`,
+    )
+  if (apiKeys.length > 0) return
+  const message = `whoever reaches ${host} may send requests: there is no --${apiKeyFile.flag}`
+  reader.warnings.push({ code: 'unprotected', message })
 }
 
 function checkConditionalDisagg(settings: ServeSettings, reader: ServeSettingReader): void {

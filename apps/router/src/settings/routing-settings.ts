@@ -1,11 +1,6 @@
 import { setting } from './setting.js'
 
-const notBuilt = (what: string) => ({ inert: `this version has no ${what}` })
-const queue = notBuilt('queue: nothing waits')
-const sessions = notBuilt('sticky sessions')
-const pools = notBuilt('separate prefill and decode workers')
-const kvOnly = { isKvOnly: true }
-
+const ours = { alias: null }
 /** Ways of choosing a worker (host.md 9). */
 export const routerModes = [
   'kv',
@@ -17,7 +12,7 @@ export const routerModes = [
   'direct',
 ] as const
 
-/** Settings of routing (host.md 16.1) beside those of policies, which are `selectionSettings` of @router/config. */
+/** How a worker is chosen, beside the settings of policies, which are `selectionSettings` of @router/config (host.md 9, 16.1). */
 export const routingSettings = {
   mode: setting('router-mode', routerModes, 'kv', 'how a worker is chosen'),
   policy: setting(
@@ -29,143 +24,32 @@ export const routingSettings = {
       alias: null,
     },
   ),
+  loadAware: setting('load-aware', 'switch', false, 'deprecated: mode kv by load alone', {
+    alias: 'DYN_ROUTER_LOAD_AWARE',
+  }),
   minInitialWorkers: setting(
     'router-min-initial-workers',
     'integer',
     0,
     'not ready before so many workers serve',
   ),
-  loadAware: setting('load-aware', 'switch', false, 'deprecated: mode kv by load alone', {
-    alias: 'DYN_ROUTER_LOAD_AWARE',
-  }),
-  kvEvents: setting('router-kv-events', 'switch', true, 'engines tell what they hold', {
-    alias: 'DYN_ROUTER_USE_KV_EVENTS',
-    ...kvOnly,
-  }),
-  ttlSecs: setting('router-ttl-secs', 'number', 120, 'life of believed blocks, seconds', {
-    minimum: 0.001,
-    ...kvOnly,
-  }),
-  maxTreeSize: setting('router-max-tree-size', 'integer', 2 ** 20, 'believed blocks of a partition', {
-    minimum: 1,
-    maximum: 2 ** 30,
-    ...kvOnly,
-  }),
-  pruneTargetRatio: setting('router-prune-target-ratio', 'number', 0.8, 'share of them left after pruning', {
-    maximum: 1,
-    ...kvOnly,
-  }),
-  approximateCachePolicy: setting(
-    'router-approximate-cache-policy',
-    ['ttl', 'lru'],
-    'ttl',
-    'how they are kept',
-    kvOnly,
-  ),
-  predictedTtlSecs: setting(
-    'router-predicted-ttl-secs',
+  activeDecodeBlocks: setting(
+    'active-decode-blocks-threshold',
     'number',
     undefined,
-    'life of predictions beside events, seconds; else there are none',
-    { minimum: 0.001, ...kvOnly },
+    'share of blocks above which a rank takes no more; else there is no limit',
   ),
-  trackActiveBlocks: setting('router-track-active-blocks', 'switch', true, 'count blocks in use', kvOnly),
-  trackOutputBlocks: setting(
-    'router-track-output-blocks',
-    'switch',
-    false,
-    'count blocks of output too',
-    kvOnly,
-  ),
-  assumeKvReuse: setting('router-assume-kv-reuse', 'switch', true, 'equal blocks are shared', kvOnly),
-  trackPrefillTokens: setting(
-    'router-track-prefill-tokens',
-    'switch',
-    true,
-    'count tokens in prefill',
-    kvOnly,
-  ),
-  expirySecs: setting(
-    'router-active-request-expiry-secs',
-    'number',
-    300,
-    'bookings idle for so long go, seconds',
-    {
-      minimum: 1,
-    },
-  ),
-  inhibitedSecs: setting(
-    'inhibited-duration-secs',
-    'number',
-    5,
-    'a worker that failed is left alone, seconds',
-    {
-      alias: 'DYN_RUNTIME_INHIBITED_DURATION_SECS',
-    },
-  ),
-  queueThreshold: setting(
-    'router-queue-threshold',
+  activePrefillTokens: setting(
+    'active-prefill-tokens-threshold',
     'number',
     undefined,
-    'share of a batch from which requests wait; else they never do',
-    queue,
+    'tokens in prefill above which it takes no more; else there is no limit',
   ),
-  queuePolicy: setting('router-queue-policy', ['fcfs', 'wspt'], 'fcfs', 'who waits shortest', queue),
-  overlapRefreshSecs: setting(
-    'router-overlap-refresh-after-secs',
+  activePrefillFraction: setting(
+    'active-prefill-tokens-threshold-frac',
     'number',
-    10,
-    'wait after which overlap is looked up again, seconds',
-    queue,
-  ),
-  replicaSync: setting(
-    'router-replica-sync',
-    'switch',
-    false,
-    'share load with other routers',
-    notBuilt('replicas'),
-  ),
-  sessionAffinityTtlSecs: setting(
-    'router-session-affinity-ttl-secs',
-    'integer',
     undefined,
-    'idle life of a session; else they are not sticky',
-    { minimum: 1, maximum: 31_536_000, ...sessions },
-  ),
-  sessionAffinityMode: setting(
-    'router-session-affinity-mode',
-    ['hard', 'soft'],
-    'hard',
-    'whether a session must stay',
-    sessions,
-  ),
-  sessionFromPrefixTokens: setting(
-    'session-from-prefix-tokens',
-    'integer',
-    undefined,
-    'tokens of a prompt that stand for its session; else none do',
-    { minimum: 1, ...sessions },
-  ),
-  decodeFallback: setting(
-    'decode-fallback',
-    'switch',
-    false,
-    'decode workers serve what prefill cannot',
-    pools,
-  ),
-  conditionalDisagg: setting(
-    'router-conditional-disagg',
-    'switch',
-    false,
-    'prefill where it pays only',
-    pools,
-  ),
-  conditionalDisaggConfig: setting(
-    'router-conditional-disagg-config',
-    'text',
-    undefined,
-    'its settings, a JSON object; else their defaults',
-    pools,
+    'the same as a share of a batch; else there is no limit',
   ),
   decodeBusy: setting(
     'router-conditional-disagg-decode-busy-threshold',
@@ -179,26 +63,58 @@ export const routingSettings = {
     undefined,
     'share of a batch above which it is',
   ),
-  minRemotePrefillTokens: setting(
-    'min-remote-prefill-tokens',
+  maxRequestsPerRank: setting(
+    'max-requests-per-rank',
     'integer',
     undefined,
-    'shorter prompts are not sent to prefill workers; else all are',
-    pools,
+    'requests of a rank at a time; else there is no limit',
+    { ...ours, minimum: 1 },
   ),
-  localContinuations: setting(
-    'local-continuations',
-    'switch',
-    false,
-    'a known session stays on its decode worker',
-    pools,
-  ),
-  kvMigration: setting('kv-migration', 'switch', false, 'blocks are pulled from worker to worker', pools),
-  kvMigrationMinTokens: setting(
-    'kv-migration-min-tokens',
+  overloadStatusCode: setting('overload-status-code', 'integer', 529, 'status for overload', {
+    alias: 'DYN_HTTP_OVERLOAD_STATUS_CODE',
+    minimum: 200,
+    maximum: 999,
+  }),
+  overloadRetryAfterSecs: setting(
+    'overload-retry-after-secs',
     'integer',
-    8192,
-    'gain from which they are',
-    pools,
+    1,
+    'Retry-After of it; 0 = none',
+    ours,
   ),
+  expirySecs: setting(
+    'router-active-request-expiry-secs',
+    'number',
+    300,
+    'bookings idle for so long go, seconds',
+    {
+      minimum: 1,
+    },
+  ),
+  drainTimeoutSecs: setting(
+    'drain-timeout-secs',
+    'number',
+    300,
+    'a draining worker goes at the latest, seconds',
+    {
+      ...ours,
+      minimum: 1,
+      maximum: 31_536_000,
+    },
+  ),
+  inhibitedSecs: setting(
+    'inhibited-duration-secs',
+    'number',
+    5,
+    'a worker that failed is left alone, seconds',
+    {
+      alias: 'DYN_RUNTIME_INHIBITED_DURATION_SECS',
+    },
+  ),
+  cacheTtlSecs: setting('selection-cache-ttl-secs', 'number', 120, 'life of kept selections, seconds', {
+    ...ours,
+    minimum: 0.001,
+  }),
+  cacheMaxEntries: setting('selection-cache-max-entries', 'integer', 4096, 'kept selections', ours),
+  cacheMaxBytes: setting('selection-cache-max-bytes', 'integer', 268_435_456, 'bytes of them', ours),
 }

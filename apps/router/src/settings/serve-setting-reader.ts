@@ -1,42 +1,58 @@
-import { type ConfigWarning, suggest } from '@router/config'
+import { type ConfigWarning, selectionSettings, suggest, unknownVariables } from '@router/config'
 import type { ConfigIssue } from '@router/sdk'
+import { workerVariables } from '../workers/sources/read-worker-sources.js'
 import { serveSettings } from './serve-setting-table.js'
 import { type ServeSetting, type SettingValue, acceptedBy, refused, valueOf } from './setting.js'
 
 /** Texts of flags, by flag without dashes; several of a flag that may be given again and again. */
 export type ServeFlags = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** Where a setting was given, and what was said there. */
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** What was said of a setting, and where. */
 export interface GivenSetting {
-  readonly setting: ServeSetting
   /** `--router-mode` or `DYN_ROUTER_MODE`. */
   readonly origin: string
   readonly value: SettingValue
 }
 
-const longestValue = 60
+/** Something to print once; nothing stops. */
+export interface SettingWarning {
+  readonly code: ConfigWarning['code'] | 'overridden' | 'unprotected'
+  readonly message: string
+}
 
-/** Reads flags and variables strictly: every text is checked, also one that another wins over. */
+/** A value that a deprecated switch stands for. */
+export interface Preset<T> {
+  readonly origin: string
+  readonly value: T
+}
+
+const longestValue = 60
+const serveList: readonly ServeSetting[] = Object.values(serveSettings)
+const selectionList = Object.values(selectionSettings)
+
+/**
+ * Reads flags and variables strictly: every text is checked, also one that another wins over. Those of policies are known, but others
+ * check them.
+ */
 export class ServeSettingReader {
   readonly issues: ConfigIssue[] = []
-  readonly warnings: ConfigWarning[] = []
-  /** What was said, by flag without dashes. The flag wins over our variable, that over Dynamo's. */
+  readonly warnings: SettingWarning[] = []
+  /** By flag, without dashes. The flag wins over our variable, that over Dynamo's. */
   readonly given = new Map<string, GivenSetting>()
 
-  constructor(flags: ServeFlags, environment: Readonly<Record<string, string | undefined>>) {
+  constructor(flags: ServeFlags, environment: Environment) {
     this.issues.push(...unknownFlags(flags))
-    for (const one of Object.values<ServeSetting>(serveSettings)) {
-      const { flag, shortForms, variable, alias, isSecret } = one
-      const names = isSecret ? [] : [flag, ...shortForms]
-      const byFlag = names.map((name) => this.#said(one, `--${name}`, flags[name]))
-      const own = this.#said(one, variable, environment[variable])
-      const alien = alias === undefined ? undefined : this.#said(one, alias, environment[alias])
-      const given = byFlag.find((each) => each !== undefined) ?? own ?? alien
-      if (given !== undefined) this.given.set(flag, given)
-      if (own === undefined || alien === undefined || isSame(own.value, alien.value)) continue
-      const winner = `${own.origin}=${shown(own.value)}`
-      const message = `${alien.origin}=${shown(alien.value)} is ignored: ${winner} wins`
-      this.warnings.push({ code: 'alias_disagrees', message })
+    this.warnings.push(...ignoredVariables(environment))
+    for (const one of serveList) this.#readOne(one, flags, environment)
+    for (const { flag, variable, aliases } of selectionList) {
+      const origins: [string, ServeFlags[string]][] = [
+        [`--${flag}`, flags[flag]],
+        ...[variable, ...aliases].map((name): [string, ServeFlags[string]] => [name, environment[name]]),
+      ]
+      const [origin, value] = origins.find(([, text]) => text !== undefined && text !== '') ?? []
+      if (origin !== undefined) this.given.set(flag, { origin, value })
     }
   }
 
@@ -46,51 +62,76 @@ export class ServeSettingReader {
     return (given === undefined ? fallback : given.value) as T
   }
 
-  /** What the policy file says, else as `read`. A setting that says otherwise is ignored, with a warning. */
-  under<T extends SettingValue>(one: ServeSetting, key: string, value: T | undefined): T {
+  /**
+   * What the policy file says, else a preset, else as `read`. A setting that says otherwise is ignored, with a warning.
+   * @param key in the `router` section of the file
+   */
+  under<T extends SettingValue>(one: ServeSetting, key: string, value: T | undefined, preset?: Preset<T>): T {
     const said = this.read<T>(one)
-    if (value === undefined) return said
+    const winner: Preset<T> | undefined =
+      value === undefined ? preset : { origin: `router.${key} of the policy file`, value }
+    if (winner === undefined) return said
     const given = this.given.get(one.flag)
-    if (given !== undefined && !isSame(given.value, value))
-      this.warnings.push({
-        code: 'overridden_by_file',
-        message: `${given.origin}=${shown(given.value)} is ignored: router.${key}: ${shown(value)} of the file wins`,
-      })
-    return value
+    if (given !== undefined && !isSame(given.value, winner.value)) {
+      const message = `${given.origin}=${shown(given.value)} is ignored: ${winner.origin} makes it ${shown(winner.value)}`
+      this.warnings.push({ code: 'overridden', message })
+    }
+    return winner.value
   }
 
   /** Something that cannot be, beside what else is said. */
   refuse(one: ServeSetting, what: string, accepted: string): void {
-    const { origin = `--${one.flag}`, value } = this.given.get(one.flag) ?? {}
-    const text = one.isSecret || value === undefined ? {} : { value: shown(value) }
-    const subject = text.value === undefined ? origin : `${origin}=${text.value}`
-    const message = `${subject}: ${what}; accepted: ${accepted}`
-    this.issues.push({ code: 'ROUTER_CONFIG_INVALID', message, path: [origin], ...text, accepted })
+    const { origin = `--${one.flag}`, value = one.fallback } = this.given.get(one.flag) ?? {}
+    const text = shown(value)
+    const message = `${origin}=${text}: ${what}; accepted: ${accepted}`
+    this.issues.push({ code: 'ROUTER_CONFIG_INVALID', message, path: [origin], value: text, accepted })
   }
 
-  #said(
-    one: ServeSetting,
-    origin: string,
-    texts: string | readonly string[] | undefined,
-  ): GivenSetting | undefined {
+  #readOne(one: ServeSetting, flags: ServeFlags, environment: Environment): void {
+    const { flag, shortForms, variable, alias } = one
+    const byFlag = flagsOf(one)
+      .map((name) => this.#said(one, `--${name}`, flags[name]))
+      .filter((said) => said !== undefined)
+    const own = this.#said(one, variable, environment[variable])
+    const alien = alias === undefined ? undefined : this.#said(one, alias, environment[alias])
+    const given = byFlag[0] ?? own ?? alien
+    if (given === undefined) return
+    this.given.set(flag, given)
+    const other = byFlag.find(({ value }) => !isSame(value, given.value))
+    if (other !== undefined)
+      this.refuse(
+        one,
+        `${other.origin}=${shown(other.value)} says otherwise`,
+        `one of ${[flag, ...shortForms].map((name) => `--${name}`).join(', ')}`,
+      )
+    if (own === undefined || alien === undefined || isSame(own.value, alien.value)) return
+    const winner = `${own.origin}=${shown(own.value)}`
+    const message = `${alien.origin}=${shown(alien.value)} is ignored: ${winner} wins`
+    this.warnings.push({ code: 'alias_disagrees', message })
+  }
+
+  #said(one: ServeSetting, origin: string, texts: ServeFlags[string]): GivenSetting | undefined {
     if (texts === undefined) return undefined
     const text = typeof texts === 'string' ? texts : texts.join(',')
     const value = valueOf(one, text)
     if (value === undefined) return undefined
-    if (value !== refused) return { setting: one, origin, value: value ?? undefined }
+    if (value !== refused) return { origin, value: value ?? undefined }
     const accepted = acceptedBy(one)
-    const shownText = one.isSecret ? 'that' : `'${text.slice(0, longestValue)}'`
-    const message = `${origin} cannot be ${shownText}; accepted: ${accepted}`
-    const told = one.isSecret ? {} : { value: text }
-    this.issues.push({ code: 'ROUTER_CONFIG_INVALID', message, path: [origin], ...told, accepted })
+    const near = typeof one.kind === 'string' ? undefined : suggest(text, one.kind)
+    const hint = near === undefined ? '' : `; did you mean '${near}'?`
+    const message = `${origin} cannot be '${text.slice(0, longestValue)}'; accepted: ${accepted}${hint}`
+    this.issues.push({ code: 'ROUTER_CONFIG_INVALID', message, path: [origin], value: text, accepted })
     return undefined
   }
 }
 
+/** Flags of a setting, without dashes. */
+export function flagsOf({ flag, shortForms, isSecret }: ServeSetting): readonly string[] {
+  return isSecret ? [] : [flag, ...shortForms]
+}
+
 function unknownFlags(flags: ServeFlags): ConfigIssue[] {
-  const known = Object.values(serveSettings).flatMap(({ flag, shortForms, isSecret }) =>
-    isSecret ? [] : [flag, ...shortForms],
-  )
+  const known = [...serveList.flatMap(flagsOf), ...selectionList.map(({ flag }) => flag)]
   return Object.keys(flags).flatMap((flag) => {
     if (known.includes(flag)) return []
     const near = suggest(flag, known)
@@ -99,6 +140,26 @@ function unknownFlags(flags: ServeFlags): ConfigIssue[] {
     const accepted = known.map((name) => `--${name}`).join(', ')
     return [{ code: 'ROUTER_CONFIG_INVALID', message, path: [`--${flag}`], accepted }]
   })
+}
+
+/** Variables of ours that are no setting, and those of Dynamo that mean nothing here, the latter at once. */
+function ignoredVariables(environment: Environment): SettingWarning[] {
+  const known = [
+    ...workerVariables,
+    ...serveList.flatMap(({ variable, alias }) => (alias === undefined ? [variable] : [variable, alias])),
+    ...selectionList.flatMap(({ variable, aliases }) => [variable, ...aliases]),
+  ]
+  const unknown = unknownVariables(environment, known)
+  const others = Object.keys(environment).filter(
+    (name) =>
+      name.startsWith('DYN_') &&
+      environment[name] !== undefined &&
+      !known.includes(name) &&
+      !unknown.some(({ message }) => message.startsWith(`${name} `)),
+  )
+  if (others.length === 0) return unknown
+  const message = `${others.toSorted().join(', ')}: ignored, the router has no such settings`
+  return [...unknown, { code: 'unknown_variable', message }]
 }
 
 function isSame(one: SettingValue, other: SettingValue): boolean {

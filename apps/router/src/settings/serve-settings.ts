@@ -1,15 +1,21 @@
 import { resolve } from 'node:path'
-import type { ConfigWarning, LoadedRouterPolicy } from '@router/config'
+import type { LoadedRouterPolicy } from '@router/config'
 import { ConfigError } from '@router/sdk'
 import { loopbackHosts } from '../fleet/endpoint-rules.js'
 import type { BusyThresholds } from '../fleet/fleet-settings.js'
 import { isLoopback } from '../http/access.js'
 import { readCredentials } from './credentials.js'
 import { checkTogether } from './cross-rules.js'
+import type { logLevels } from './listener-settings.js'
 import type { routerModes } from './routing-settings.js'
-import { type GivenSetting, type ServeFlags, ServeSettingReader } from './serve-setting-reader.js'
+import {
+  type GivenSetting,
+  type Preset,
+  type ServeFlags,
+  ServeSettingReader,
+  type SettingWarning,
+} from './serve-setting-reader.js'
 import { serveSettings } from './serve-setting-table.js'
-import type { logLevels } from './server-settings.js'
 
 /** How a worker is chosen (host.md 9). */
 export type RouterMode = (typeof routerModes)[number]
@@ -45,6 +51,8 @@ export interface ServeSettings {
   readonly tracksOutputBlocks: boolean
   readonly assumesKvReuse: boolean
   readonly tracksPrefillTokens: boolean
+  /** Load is shared with other routers. */
+  readonly replicaSync: boolean
   /** Seconds without a sign of life after which a booking goes. */
   readonly activeRequestExpirySecs: number
   /** A worker that failed is left alone for so long. */
@@ -109,7 +117,7 @@ export interface ServeSettings {
   /** What was said by flags and variables, by flag without dashes. */
   readonly given: ReadonlyMap<string, GivenSetting>
   /** To print once each. */
-  readonly warnings: readonly ConfigWarning[]
+  readonly warnings: readonly SettingWarning[]
 }
 
 /** Texts of flags (without dashes) and variables. */
@@ -132,6 +140,9 @@ export function readServeSettings({
   const reader = new ServeSettingReader(flags, environment)
   const file = policyFile?.router ?? {}
   const s = serveSettings
+  const isLoadAware = reader.read<boolean>(s.loadAware)
+  const preset = <T>(value: T): Preset<T> | undefined =>
+    isLoadAware ? { origin: `--${s.loadAware.flag}`, value } : undefined
   const host = reader.read<string>(s.httpHost)
   const isLocal = isLoopback(host)
   const chatTemplate = reader.read<string | undefined>(s.chatTemplate)
@@ -142,7 +153,7 @@ export function readServeSettings({
     host,
     port: reader.read(s.httpPort),
     selectionPort: reader.read(s.selectionPort),
-    usesKvEvents: reader.under(s.kvEvents, 'use_kv_events', file.use_kv_events),
+    usesKvEvents: reader.under(s.kvEvents, 'use_kv_events', file.use_kv_events, preset(false)),
     queueThreshold: reader.read(s.queueThreshold),
     ttlSecs: reader.under(s.ttlSecs, 'router_ttl_secs', file.router_ttl_secs),
     maxTreeSize: reader.read(s.maxTreeSize),
@@ -156,23 +167,32 @@ export function readServeSettings({
       s.predictedTtlSecs,
       'router_predicted_ttl_secs',
       file.router_predicted_ttl_secs,
+      preset(undefined),
     ),
     tracksActiveBlocks: reader.under(
       s.trackActiveBlocks,
       'router_track_active_blocks',
       file.router_track_active_blocks,
+      preset(true),
     ),
     tracksOutputBlocks: reader.under(
       s.trackOutputBlocks,
       'router_track_output_blocks',
       file.router_track_output_blocks,
     ),
-    assumesKvReuse: reader.under(s.assumeKvReuse, 'router_assume_kv_reuse', file.router_assume_kv_reuse),
+    assumesKvReuse: reader.under(
+      s.assumeKvReuse,
+      'router_assume_kv_reuse',
+      file.router_assume_kv_reuse,
+      preset(false),
+    ),
     tracksPrefillTokens: reader.under(
       s.trackPrefillTokens,
       'router_track_prefill_tokens',
       file.router_track_prefill_tokens,
+      preset(true),
     ),
+    replicaSync: reader.under(s.replicaSync, 'router_replica_sync', file.router_replica_sync),
     activeRequestExpirySecs: reader.read(s.expirySecs),
     inhibitedSecs: reader.read(s.inhibitedSecs),
     decodeBusyThreshold: reader.read(s.decodeBusy),

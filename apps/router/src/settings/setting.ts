@@ -34,8 +34,8 @@ export interface ServeSetting {
   readonly isSecret: boolean
   /** Why it does nothing in this version; absent = it acts. */
   readonly inert: string | undefined
-  /** Acts in router mode kv alone. */
-  readonly isKvOnly: boolean
+  /** What it acts in: router mode kv, a main listener; absent = always. */
+  readonly needs: 'kv' | 'main' | undefined
 }
 
 interface SettingDetails {
@@ -48,7 +48,7 @@ interface SettingDetails {
   readonly accepts?: string
   readonly isSecret?: boolean
   readonly inert?: string
-  readonly isKvOnly?: boolean
+  readonly needs?: 'kv' | 'main'
 }
 
 /** A setting whose variable, and whose alias unless it says otherwise, follow from its flag. */
@@ -75,7 +75,7 @@ export function setting(
     accepts: details.accepts,
     isSecret: details.isSecret ?? false,
     inert: details.inert,
-    isKvOnly: details.isKvOnly ?? false,
+    needs: details.needs,
   }
 }
 
@@ -97,7 +97,7 @@ export function valueOf(one: ServeSetting, text: string): SettingValue | null | 
   }
   if (typeof kind !== 'string') return kind.includes(text) ? text : refused
   if (text === 'None' && fallback === undefined) return null
-  const value = /^(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN
+  const value = /^-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? Number(text) : Number.NaN
   const isInRange = value >= minimum && value <= maximum && value < Infinity
   return isInRange && (kind === 'number' || Number.isSafeInteger(value)) ? value : refused
 }

@@ -1,0 +1,112 @@
+import { setting } from './setting.js'
+
+const ours = { alias: null }
+const megabytes = { minimum: 1, maximum: 1_048_576 }
+
+/** Levels of pino. */
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** Listeners: where they are, what they take, who may come in (host.md 14.1, 16.2). */
+export const listenerSettings = {
+  httpHost: setting('http-host', 'text', '127.0.0.1', 'address to bind', { ...ours, shortForms: ['host'] }),
+  httpPort: setting('http-port', 'integer', 8000, 'port of the main listener; 0 = a free one', {
+    ...ours,
+    shortForms: ['port'],
+    maximum: 65_535,
+  }),
+  selectionPort: setting(
+    'selection-port',
+    'integer',
+    undefined,
+    'port of the selection API alone; else it has none',
+    {
+      ...ours,
+      maximum: 65_535,
+    },
+  ),
+  noAdminApi: setting('no-admin-api', 'switch', false, 'admin routes are 404', {
+    alias: 'DYN_DISABLE_FRONTEND_ADMIN_API',
+  }),
+  adminTokenFile: setting(
+    'admin-token-file',
+    'text',
+    undefined,
+    'file with the bearer token of admin routes',
+    ours,
+  ),
+  adminToken: setting('admin-token', 'text', undefined, 'that token itself', { ...ours, isSecret: true }),
+  apiKeyFile: setting(
+    'api-key-file',
+    'text',
+    undefined,
+    'file with bearer keys of clients, one a line',
+    ours,
+  ),
+  apiKeys: setting('api-keys', 'list', undefined, 'those keys themselves', { ...ours, isSecret: true }),
+  workerAllow: setting(
+    'worker-allow',
+    'list',
+    undefined,
+    'hosts that workers of the API may name; else those of this machine',
+    ours,
+  ),
+  responseHeaders: setting(
+    'response-headers',
+    'switch',
+    undefined,
+    'answers name their worker and its overlap; else on a loopback host only',
+    ours,
+  ),
+  trustedRoutingHeaders: setting(
+    'trusted-routing-headers',
+    'switch',
+    undefined,
+    'pins, priorities and tenants of clients count; else on a loopback host only',
+    ours,
+  ),
+  bodyLimitMb: setting('http-body-limit-mb', 'number', 192, 'largest body, MiB', megabytes),
+  bufferLimitMb: setting('http-buffer-limit-mb', 'number', 1024, 'bodies held at a time, MiB', {
+    ...ours,
+    ...megabytes,
+  }),
+  keepAliveSecs: setting('http-keep-alive-secs', 'number', 75, 'idle client connections are kept, seconds', {
+    ...ours,
+    maximum: 31_536_000,
+  }),
+  drainGraceSecs: setting(
+    'drain-grace-secs',
+    'number',
+    5,
+    'not ready but still accepting before that, seconds',
+    {
+      ...ours,
+      maximum: 31_536_000,
+    },
+  ),
+  gracefulShutdownSecs: setting(
+    'http-graceful-shutdown-timeout-secs',
+    'number',
+    120,
+    'time for streams to finish at the end, seconds',
+    { maximum: 31_536_000 },
+  ),
+  logFormat: setting(
+    'log-format',
+    ['pretty', 'json'],
+    undefined,
+    'else pretty on a terminal, json elsewhere',
+    ours,
+  ),
+  logLevel: setting('log-level', logLevels, 'info', 'least severity that is logged', ours),
+  metricsPrefix: setting(
+    'metrics-prefix',
+    'text',
+    undefined,
+    'put before the names of metrics; else nothing is',
+    {
+      ...ours,
+      pattern: /^[a-zA-Z_:][a-zA-Z0-9_:]{0,63}$/,
+      accepts: 'letters, digits, _ and :, 64 at most, not beginning with a digit',
+    },
+  ),
+}
