@@ -9,6 +9,10 @@ export interface EngineModel {
   readonly parent?: string | undefined
   /** Tokens of prompt and output. */
   readonly maxModelLen?: number | undefined
+  /** When it was made, as the engine says; seconds since 1970. */
+  readonly createdSeconds?: number | undefined
+  /** As the engine says. */
+  readonly ownedBy?: string | undefined
 }
 
 /** What an engine told of itself when it was asked. Absent = it did not say. */

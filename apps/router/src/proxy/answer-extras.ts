@@ -1,4 +1,5 @@
 import type { PromptEndpoint } from '@router/prompt'
+import type { Selection } from '../fleet/fleet-request.js'
 import { type JsonValue, writeJson } from '../http/json-writer.js'
 
 const chunkObjects: Partial<Record<PromptEndpoint, string>> = {
@@ -15,6 +16,13 @@ export interface AnswerFacts {
   /** Between chunks of output, milliseconds; absent = there were no two. */
   readonly betweenChunksMs: number | undefined
   readonly totalMs: number
+}
+
+/** Headers that tell where a request went, and what is believed to have been there; names and values by turns. */
+export function placementHeaders({ workerId, dpRank, overlaps, partition }: Selection): string[] {
+  const cachedTokens = overlaps.find((rank) => rank.dpRank === dpRank)?.cachedTokens ?? 0
+  const blocks = Math.floor(cachedTokens / partition.shape.blockSize)
+  return ['x-router-worker', `${workerId}.${dpRank}`, 'x-router-overlap-blocks', String(blocks)]
 }
 
 /**

@@ -23,6 +23,8 @@ export interface ProxySizes {
   readonly responses: number
   /** Requests that wait for a further try. */
   readonly waitingRetries: number
+  /** Names of models that some worker offered. */
+  readonly models: number
 }
 
 /**
@@ -50,12 +52,13 @@ export class OpenAiProxy {
 
   /** Sizes of what is kept, for gauges. */
   get sizes(): ProxySizes {
-    const { bodies, upstreams, owners, budget } = this.#state
+    const { bodies, upstreams, owners, budget, models } = this.#state
     return {
       bodyBytes: bodies.held,
       upstreams: upstreams.size,
       responses: owners.size,
       waitingRetries: budget.waiting,
+      models: models.size,
     }
   }
 

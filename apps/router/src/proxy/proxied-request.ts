@@ -41,6 +41,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #failed: FailedAttempt | undefined
   readonly #triedFresh = new Set<bigint>()
   #firstByteMs: number | undefined
+  #bodyMs = 0
+  #readingMs = 0
   #isOver = false
 
   constructor(
@@ -141,6 +143,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   #read(body: Buffer): void {
+    this.#bodyMs = this.#state.nowMs()
     try {
       const intake = takeIn(this.#state, this.#target, this.#request, body)
       this.#intake = intake
@@ -157,6 +160,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #route(intake: RequestIntake, reading: PromptReading): void {
     if (this.#isOver) return
     this.#reading = reading
+    this.#readingMs = this.#state.nowMs() - this.#bodyMs
     this.#bookings = new RequestBookings(this.#state, intake, reading)
     this.#send()
   }
@@ -177,7 +181,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#selection = selection
     this.addedHeaders = ['x-router-request-id', this.#requestId]
     if (settings.tellsPlacement) this.addedHeaders.push(...placementHeaders(selection))
-    this.#attempts++
+    const isFurtherTry = this.#attempts++ > 0
+    if (again === undefined) this.#state.fleet.delivered(selection, isFurtherTry, this.#readingMs)
     const attempt = new Attempt(this, watched, {
       nowMs,
       firstByteMs: settings.firstByteTimeoutMs,
@@ -213,8 +218,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     const isInTime = this.#isInTime(nowMs())
     if (outcome.wasStale && isInTime && !this.#triedFresh.has(workerId)) {
       this.#triedFresh.add(workerId)
-      this.#sendOr(outcome, selection)
-      return
+      // Where it takes nothing any more, others may.
+      if (this.#isSent(selection)) return
     }
     bookings.exclude(workerId)
     if (!isInTime || this.#retries >= settings.retryLimit || !bookings.hasOthers) {
@@ -232,20 +237,20 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#isRetrying = true
     if (this.#isInTime(this.#state.nowMs())) {
       this.#retries++
-      this.#sendOr(outcome)
-    } else {
-      this.#endRetry()
-      this.#giveUp(outcome)
+      if (this.#isSent()) return
     }
+    this.#endRetry()
+    // What the last one said stands.
+    this.#giveUp(outcome)
   }
 
-  /** Sends it once more. Where nobody may take it, what the last one said stands. */
-  #sendOr(outcome: FailedAttempt, again?: Selection): void {
+  /** Sends it once more; false = nobody may take it. */
+  #isSent(again?: Selection): boolean {
     try {
       this.#send(again)
+      return true
     } catch {
-      this.#endRetry()
-      this.#giveUp(outcome)
+      return false
     }
   }
 
@@ -330,6 +335,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
         firstByteMs: this.#firstByteMs,
         totalMs: this.#state.nowMs() - this.#startedMs,
         attempts: this.#attempts,
+        freshTries: this.#triedFresh.size,
       }),
     )
   }

@@ -1,4 +1,7 @@
-import type { Exactness, PromptCause } from '@router/prompt'
+import type { Exactness, PromptCause, PromptReading } from '@router/prompt'
+import type { Selection } from '../fleet/fleet-request.js'
+import type { Attempt } from './attempt.js'
+import type { RequestIntake } from './request-intake.js'
 import type { TokenUsage } from './usage.js'
 
 /** How a request ended. */
@@ -11,6 +14,15 @@ export type RequestEnding =
   | 'broken'
   | 'client_gone'
 
+/** What a request left behind. Absent = it did not get so far. */
+export interface RequestRemains {
+  readonly intake: RequestIntake | undefined
+  readonly reading: PromptReading | undefined
+  /** Of the last try. */
+  readonly selection: Selection | undefined
+  readonly attempt: Attempt | undefined
+}
+
 /** A request that is over, for logs, metrics and the check of predictions. No prompt, no key. */
 export interface RequestFacts {
   readonly requestId: string
@@ -20,6 +32,8 @@ export interface RequestFacts {
   readonly status: number
   /** Wire name, where the router answered itself. */
   readonly errorCode: string | undefined
+  /** It asks for a stream; absent = its body was not read. */
+  readonly wantsStream: boolean | undefined
   /** Model of the partition; absent = it did not get so far, like all that follows. */
   readonly model: string | undefined
   readonly workerId: bigint | undefined
@@ -43,6 +57,43 @@ export interface RequestFacts {
   readonly totalMs: number
   /** Attempts at workers. */
   readonly attempts: number
+  /** Those of them that only repeated another one on a fresh connection. */
+  readonly freshTries: number
   /** Hints that nothing acted on. */
   readonly ignoredHints: readonly string[]
+}
+
+/** The facts of a request, with what others know of it. */
+export function requestFacts(
+  { intake, reading, selection, attempt }: RequestRemains,
+  others: Pick<
+    RequestFacts,
+    | 'requestId'
+    | 'path'
+    | 'ending'
+    | 'status'
+    | 'errorCode'
+    | 'firstByteMs'
+    | 'totalMs'
+    | 'attempts'
+    | 'freshTries'
+  >,
+): RequestFacts {
+  return {
+    ...others,
+    wantsStream: intake?.wantsStream,
+    model: intake?.model.partition,
+    workerId: selection?.workerId,
+    dpRank: selection?.dpRank,
+    exactness: reading?.exactness,
+    cause: reading?.cause,
+    wantsTokenizer: reading?.body.route === 'tokenize' && reading.cause !== 'client_template',
+    promptTokens: reading?.allTokens,
+    isEstimated: reading?.isEstimated ?? false,
+    predictedTokens: selection?.cachedTokens,
+    blockSize: intake?.partition.shape.blockSize,
+    usage: attempt?.usage,
+    contentChunks: attempt?.contentChunks ?? 0,
+    ignoredHints: intake?.facts.ignoredHints ?? [],
+  }
 }

@@ -1,3 +1,4 @@
+import { RouterError } from '@router/sdk'
 import type { EngineModel } from '../fleet/engine-facts.js'
 import type { FleetWorkers } from '../fleet/fleet-workers.js'
 import { HttpError } from '../http/http-error.js'
@@ -25,26 +26,48 @@ interface Entry {
 const freshMs = 1000
 /** An unknown name makes it look again, but not more often. */
 const lookAgainMs = 50
-/** Names of all engines together; further ones are unknown. */
-const maximumNames = 65_536
 
 /** The names that requests may ask for: the union over the workers that take requests (host.md 14.2). */
 export class ServedModels {
   readonly #workers: FleetWorkers
   readonly #aliases: ReadonlyMap<string, string>
   readonly #nowMs: () => number
+  readonly #maximumNames: number
+  // For models of which no engine says when they were made.
+  readonly #startedSeconds = Math.floor(Date.now() / 1000)
   #entries = new Map<string, Entry>()
+  // Every name that some worker offered; those that nobody offers any more are forgotten first.
+  readonly #offered = new Set<string>()
+  // Nobody is there, and somebody may come.
+  #isStarting = false
   #isListedWhole = new Set<string>()
   #readMs = -Infinity
 
-  /** @param aliases names by which models may be asked for, with the names that engines know */
-  constructor(workers: FleetWorkers, aliases: ReadonlyMap<string, string>, nowMs: () => number) {
+  /**
+   * @param aliases names by which models may be asked for, with the names that engines know
+   * @param maximumNames names of all engines together; further ones are unknown
+   */
+  constructor(
+    workers: FleetWorkers,
+    aliases: ReadonlyMap<string, string>,
+    nowMs: () => number,
+    maximumNames = 65_536,
+  ) {
     this.#workers = workers
     this.#aliases = aliases
     this.#nowMs = nowMs
+    this.#maximumNames = maximumNames
   }
 
-  /** Errors: `not_found` for an unknown name, `bad_request` for none where there is not exactly one model. */
+  /** Names that are remembered, those of workers that take no requests or have left among them. */
+  get size(): number {
+    return this.#offered.size
+  }
+
+  /**
+   * Errors: `ROUTER_NOT_READY` for a name whose workers all take no requests now, `not_found` for one that no worker ever offered,
+   * `bad_request` for none where there is not exactly one model.
+   */
   resolve(name: string | undefined): ServedModel {
     this.#refresh(freshMs)
     if (name === undefined) return this.#only()
@@ -54,27 +77,40 @@ export class ServedModels {
       this.#refresh(lookAgainMs)
       entry = this.#entries.get(engineName)
     }
-    if (entry === undefined)
-      throw new HttpError('not_found', `the model '${name.slice(0, 200)}' does not exist`)
-    return this.#served(entry)
+    if (entry !== undefined) return this.#served(entry)
+    if (this.#offered.has(engineName) || this.#isStarting) throw notReady(name)
+    throw new HttpError('not_found', `the model '${name.slice(0, 200)}' does not exist`)
   }
 
   /** As `GET /v1/models` lists them. */
   list(): JsonValue {
     this.#refresh(lookAgainMs)
-    const data = [...this.#entries.values()].map(({ model }) => listed(model, model.id))
+    const data = [...this.#entries.values()].map(({ model }) => this.#listed(model, model.id))
     for (const [alias, name] of this.#aliases) {
       const entry = this.#entries.get(name)
       if (entry !== undefined && !this.#entries.has(alias))
-        data.push(listed({ ...entry.model, root: entry.model.root ?? name }, alias))
+        data.push(this.#listed({ ...entry.model, root: entry.model.root ?? name }, alias))
     }
     return { object: 'list', data }
+  }
+
+  #listed({ root, parent, maxModelLen, createdSeconds, ownedBy }: EngineModel, id: string): JsonValue {
+    return {
+      id,
+      object: 'model',
+      created: createdSeconds ?? this.#startedSeconds,
+      owned_by: ownedBy ?? 'router',
+      root: root ?? id,
+      parent: parent ?? null,
+      max_model_len: maxModelLen,
+    }
   }
 
   #only(): ServedModel {
     const models = [...this.#entries.values()].filter(({ model }) => model.parent === undefined)
     const partitions = new Set(models.map(({ partition }) => partition))
     if (partitions.size === 1) return this.#served(models[0]!)
+    if (models.length === 0 && (this.#offered.size > 0 || this.#isStarting)) throw notReady(undefined)
     const names = models.slice(0, 10).map(({ model }) => model.id)
     const message = `field 'model' is missing; accepted: ${names.join(', ') || 'none, there are no models'}`
     throw new HttpError('bad_request', message)
@@ -89,31 +125,46 @@ export class ServedModels {
     }
   }
 
+  #offer(name: string): void {
+    this.#offered.delete(name)
+    this.#offered.add(name)
+    if (this.#offered.size > this.#maximumNames) this.#offered.delete(this.#offered.values().next().value!)
+  }
+
   #refresh(olderThanMs: number): void {
     const nowMs = this.#nowMs()
     if (nowMs - this.#readMs < olderThanMs) return
     this.#readMs = nowMs
     const entries = new Map<string, Entry>()
     const workersOf = new Map<string, number>()
+    let hasUnasked = false
     for (const { registration, facts, lifecycle, origin } of this.#workers.list()) {
       const { workerId, modelName: partition = 'default', role = 'aggregated' } = registration
-      if (lifecycle !== 'schedulable' || role !== 'aggregated') continue
-      workersOf.set(partition, (workersOf.get(partition) ?? 0) + 1)
+      if (role !== 'aggregated') continue
+      const takesRequests = lifecycle === 'schedulable'
+      if (takesRequests) workersOf.set(partition, (workersOf.get(partition) ?? 0) + 1)
       // Those of the selection listener are never contacted.
       if (origin === 'selection') continue
+      if (registration.modelName === undefined && facts === undefined) {
+        hasUnasked = true
+        continue
+      }
       const told = facts?.models ?? []
       const models = told.some(({ id }) => id === partition) ? told : [{ id: partition }, ...told]
       for (const model of models) {
+        this.#offer(model.id)
+        if (!takesRequests) continue
         const known = entries.get(model.id)
         // A name is of one partition: of that which is called so, or of the first.
         if (known === undefined || (known.partition !== partition && model.id === partition)) {
-          if (entries.size < maximumNames || known !== undefined)
+          if (entries.size < this.#maximumNames || known !== undefined)
             entries.set(model.id, { model, partition, workerIds: [workerId] })
         } else if (known.partition === partition && !known.workerIds.includes(workerId))
           known.workerIds.push(workerId)
       }
     }
     this.#entries = entries
+    this.#isStarting = hasUnasked && entries.size === 0
     this.#isListedWhole = new Set(
       [...entries].flatMap(([name, { partition, workerIds }]) =>
         workerIds.length === workersOf.get(partition) ? name : [],
@@ -122,14 +173,7 @@ export class ServedModels {
   }
 }
 
-function listed({ root, parent, maxModelLen }: EngineModel, id: string): JsonValue {
-  return {
-    id,
-    object: 'model',
-    created: 0,
-    owned_by: 'router',
-    root: root ?? id,
-    parent: parent ?? null,
-    max_model_len: maxModelLen,
-  }
+function notReady(model: string | undefined): RouterError {
+  const which = model === undefined ? '' : ` for model '${model.slice(0, 200)}'`
+  return new RouterError('ROUTER_NOT_READY', `no worker${which} takes requests now`, { model })
 }

@@ -1,7 +1,9 @@
 import type { MockEngine } from 'router-mock-engine'
 import { describe, expect, test } from 'vitest'
 import { ResponseOwners } from '../../src/proxy/response-owners.js'
-import { ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
+import { ServedModels } from '../../src/proxy/served-models.js'
+import { testFleet } from '../fleet/support.js'
+import { type Json, ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
 
 /** Name in the last request of an engine. */
 const sentTo = (engine: MockEngine): string =>
@@ -19,6 +21,7 @@ describe('A7: models', () => {
       ['gpt-4', 'large'],
       ['gone', 'nobody'],
     ])
+    const startSeconds = Math.floor(Date.now() / 1000)
     const router = await proxyOf([], { proxy: { modelAliases } })
     const first = router.add(one, { modelName: undefined })
     const second = router.add(two, { modelName: undefined })
@@ -29,7 +32,9 @@ describe('A7: models', () => {
         { id: 'sql', root: '/loras/sql', parent: 'small' },
       ],
     })
-    router.fleet.workers.learn(second, { models: [{ id: 'large', maxModelLen: 4096 }] })
+    router.fleet.workers.learn(second, {
+      models: [{ id: 'large', maxModelLen: 4096, createdSeconds: 1_700_000_000, ownedBy: 'org' }],
+    })
     const { json } = await ask(router, '/v1/models')
     const facts = json.data.map(({ id, root, parent }: Record<string, unknown>) => ({ id, root, parent }))
     expect(facts).toEqual(
@@ -42,6 +47,11 @@ describe('A7: models', () => {
       ]),
     )
     expect(facts).toHaveLength(5)
+    const made = new Map<string, Json>(json.data.map((model: Json) => [model.id, model]))
+    expect(made.get('large')).toMatchObject({ created: 1_700_000_000, owned_by: 'org', max_model_len: 4096 })
+    expect(made.get('small').owned_by).toBe('router')
+    expect(made.get('small').created).toBeGreaterThanOrEqual(startSeconds)
+    expect(made.get('small').created).toBeLessThanOrEqual(Date.now() / 1000)
     const asked = async (model: string | undefined) => {
       const answer = await ask(router, chatPath, body(model))
       return [
@@ -64,6 +74,64 @@ describe('A7: models', () => {
     expect(partition.ledger.live).toBe(0)
     router.fleet.workers.remove(second)
     await until('forgotten', () => router.fleet.workers.schedulable === 1)
+  })
+
+  test('whose workers take no requests now are not ready; those that nobody ever offered do not exist', async () => {
+    const engine = await engineOf({ loraAdapters: [{ name: 'sql', path: 'p' }] })
+    let skewMs = 0
+    const router = await proxyOf([], { nowMs: () => performance.now() + skewMs })
+    const { workers } = router.fleet
+    const asked = async (model: string | undefined) => {
+      // What was known of the models is too old by then.
+      skewMs += 2000
+      const { status, json, headers } = await ask(router, chatPath, body(model))
+      return [status, json.error?.code, headers.get('retry-after')]
+    }
+    const expectNotReady = async () => {
+      for (const model of ['mock-model', 'sql', undefined])
+        expect(await asked(model)).toEqual([503, 'not_ready', '1'])
+      expect(await asked('other')).toEqual([404, 'not_found', null])
+    }
+    expect(await asked('mock-model')).toEqual([404, 'not_found', null])
+    router.add(engine, { modelName: undefined, endpoint: undefined })
+    // It may be of any name, as long as nobody asked it.
+    expect(await asked('mock-model')).toEqual([503, 'not_ready', '1'])
+    router.fleet.workers.upsert({ workerId: 1n, endpoint: engine.url, blockSize: 16 }, 'trusted')
+    workers.learn(1n, { models: [{ id: 'mock-model' }, { id: 'sql', parent: 'mock-model' }] })
+    expect(await asked('sql')).toEqual([200, undefined, null])
+    workers.setHindrances(1n, [{ code: 'probe_failed', detail: 'gone', sinceMs: 0 }])
+    await expectNotReady()
+    workers.setHindrances(1n, [])
+    expect(await asked(undefined)).toEqual([200, undefined, null])
+    workers.drain(1n)
+    await expectNotReady()
+    workers.remove(1n)
+    await expectNotReady()
+  })
+
+  test('are remembered up to a bound, those that left first', () => {
+    const { fleet } = testFleet()
+    let nowMs = 0
+    const models = new ServedModels(fleet.workers, new Map(), () => (nowMs += 2000), 3)
+    const codeOf = (name: string) => {
+      try {
+        models.resolve(name)
+        return undefined
+      } catch (error) {
+        return (error as { code: string }).code
+      }
+    }
+    for (const name of ['a', 'b', 'c', 'd']) {
+      fleet.workers.upsert({ workerId: 1n, endpoint: 'http://w', blockSize: 16, modelName: name }, 'trusted')
+      expect(codeOf(name)).toBeUndefined()
+    }
+    expect(['a', 'b', 'c', 'd'].map(codeOf)).toEqual([
+      'not_found',
+      'ROUTER_NOT_READY',
+      'ROUTER_NOT_READY',
+      undefined,
+    ])
+    expect(models.size).toBe(3)
   })
 
   test('the adapter sets its prompts apart, and goes to workers that serve it', async () => {

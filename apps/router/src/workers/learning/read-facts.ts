@@ -12,10 +12,19 @@ export function readModels(body: string): EngineModel[] | undefined {
   const data = objectFrom(body)?.['data']
   if (!Array.isArray(data)) return undefined
   const models = data.slice(0, maximumModels).flatMap((entry: unknown): EngineModel[] => {
-    const { id, root, parent, max_model_len: length } = (entry ?? {}) as Json
+    const { id, root, parent, max_model_len: length, created, owned_by: owner } = (entry ?? {}) as Json
     const name = textFrom(id)
     if (name === undefined) return []
-    return [{ id: name, root: textFrom(root), parent: textFrom(parent), maxModelLen: countFrom(length) }]
+    return [
+      {
+        id: name,
+        root: textFrom(root),
+        parent: textFrom(parent),
+        maxModelLen: countFrom(length),
+        createdSeconds: countFrom(created),
+        ownedBy: textFrom(owner),
+      },
+    ]
   })
   return models.toSorted((a, b) => Number(a.parent !== undefined) - Number(b.parent !== undefined))
 }
