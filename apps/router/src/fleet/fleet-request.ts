@@ -2,6 +2,7 @@ import type { HashedPrompt, PromptRequest, RankOverlap, TokenPrompt } from '@rou
 import type { HashWords } from '@router/kv-index'
 import type { WorkerRank } from '@router/sdk'
 import type { FleetPartition } from './fleet-partition.js'
+import type { SelectionMeasures } from './selection-measures.js'
 
 /** A prompt: its tokens, or the blocks that somebody hashed. */
 export type FleetPrompt = TokenPrompt | HashedPrompt
@@ -39,6 +40,7 @@ export interface Selection {
   /** As the worker advertises them; absent = not. 0 stays 0. */
   readonly totalKvBlocks: number | undefined
   readonly maxNumBatchedTokens: number | undefined
+  readonly measures: SelectionMeasures
 }
 
 /** A request whose rank the caller chose. */

@@ -22,6 +22,7 @@ import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
 import type { FleetWarning } from './fleet-worker.js'
 import { FleetWorkers } from './fleet-workers.js'
 import { SelectionCache } from './selection-cache.js'
+import { type DeliveredSelection, type SelectionListener, measuresOf } from './selection-measures.js'
 
 const defaultMaximumPartitions = 1024
 
@@ -51,6 +52,7 @@ export class Fleet {
   readonly #hasher = new BlockHasher()
   readonly #partitions: FleetPartitions
   readonly #busyThresholds = new Map<string, BusyThresholds>()
+  readonly #listeners = new Set<SelectionListener>()
 
   /** Errors: those of `createRouterCore`. */
   constructor(options: FleetOptions) {
@@ -77,6 +79,17 @@ export class Fleet {
       partitionOf: (name, shape) => this.#partitions.obtain(name, shape),
       forgetPartition: (partition) => this.#partitions.forget(partition),
     })
+  }
+
+  /** Tells of selections that are delivered until the returned function is called. */
+  listen(listener: SelectionListener): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** A selection counts: its request goes to its rank. For those who book first and send later; see `SelectionListener`. */
+  delivered(selection: DeliveredSelection, isFurtherTry = false, readingMs = 0): void {
+    for (const listener of this.#listeners) listener(selection, isFurtherTry, readingMs)
   }
 
   /** Every partition that ever had a complete worker, by model, routing group and role. */
@@ -116,6 +129,7 @@ export class Fleet {
         assumesKvReuse: asked.assumesKvReuse,
         expectedOutputTokens: asked.expectedOutputTokens,
         loraName: asked.loraName ?? undefined,
+        measures: selection.measures,
       },
       this.#clock(),
     )
@@ -123,8 +137,9 @@ export class Fleet {
   }
 
   /**
-   * Selects a rank and books the request there, or does neither; nobody comes in between. Errors: `ROUTER_NOT_READY`,
-   * `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`, those of selection and of hashing.
+   * Selects a rank and books the request there, or does neither; nobody comes in between. Who says that it is not dispatched yet calls
+   * `delivered` when it is. Errors: `ROUTER_NOT_READY`, `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`, those of selection and of
+   * hashing.
    */
   reserve(
     name: PartitionName,
@@ -138,7 +153,9 @@ export class Fleet {
     const asked = promptRequest(blocks, request)
     const { requestId, isRelayed, isDispatched } = booking
     const result = router.reserve({ ...asked, requestId, isRelayed, isDispatched })
-    return this.#selectionOf(partition, asked, blocks, result)
+    const selection = this.#selectionOf(partition, asked, blocks, result)
+    if (isDispatched !== false) this.delivered(selection)
+    return selection
   }
 
   /**
@@ -180,10 +197,11 @@ export class Fleet {
       const message = `no selection '${requestId}' is kept, or not any more`
       throw new RouterError('ROUTER_NOT_FOUND', message, { requestId })
     }
-    const { local, sequence, ...others } = selection
+    const { local, sequence, measures, ...others } = selection
     const blocks = { local, sequence, count: sequence.length >> 1 }
     const made = this.#bookOn(partition, { ...others, requestId, blocks })
     this.selectionCache.delete(key)
+    this.delivered({ ...made, measures })
     return made
   }
 
@@ -266,13 +284,13 @@ export class Fleet {
     const hasLimits = maximumRequestsPerRank < Infinity || Object.keys(thresholds).length > 0
     // Without limits, what was marked by earlier ones is free again.
     if (hasLimits || partition.hasBusyRanks) partition.markBusy(thresholds, maximumRequestsPerRank)
-    const { local, sequence, count } = this.#hashed(partition, prompt)
-    return { local, sequence, count, promptTokens: tokensOf(prompt) }
+    return this.#hashedPrompt(partition, { prompt })
   }
 
   #hashedPrompt(partition: FleetPartition, { prompt }: FleetRequest): HashedBlocks {
+    const startMs = this.#clock()
     const { local, sequence, count } = this.#hashed(partition, prompt)
-    return { local, sequence, count, promptTokens: tokensOf(prompt) }
+    return { local, sequence, count, promptTokens: tokensOf(prompt), hashingMs: this.#clock() - startMs }
   }
 
   #hashed(partition: FleetPartition, prompt: FleetPrompt): PromptBlocks {
@@ -296,22 +314,25 @@ export class Fleet {
     const { workerId, dpRank, slot, bestOverlapWorker } = result
     const { router } = partition
     const registration = this.workers.get(workerId)?.registration
+    const { promptTokens, hashingMs } = blocks
+    const isPinned = asked.pinnedWorker !== undefined
     const { rowOfSlot, columns } = router.partition.table
     return {
       partition,
       workerId,
       dpRank,
       endpoint: registration?.endpoint ?? '',
-      promptTokens: blocks.promptTokens,
+      promptTokens,
       tracksPrefillTokens: asked.tracksPrefillTokens ?? this.settings.core?.tracksPrefillTokens ?? true,
       sequence: blocks.sequence.slice(0, 2 * blocks.count),
       overlaps: router.lastOverlapsOf(workerId),
-      cachedTokens: Math.min(result.cachedTokens, blocks.promptTokens),
+      cachedTokens: Math.min(result.cachedTokens, promptTokens),
       potentialDecodeBlocks: result.potentialDecodeBlocks,
       bestOverlap: bestOverlapWorker && { ...bestOverlapWorker, blocks: result.bestOverlapBlocks },
       activePrefillTokens: columns.views.load!.activePrefillTokens[rowOfSlot[slot]!]!,
       totalKvBlocks: registration?.totalKvBlocks,
       maxNumBatchedTokens: registration?.maxNumBatchedTokens,
+      measures: measuresOf(router, result, { promptTokens, isPinned, hashingMs }),
     }
   }
 
@@ -330,6 +351,7 @@ export class Fleet {
 
 interface HashedBlocks extends PromptBlocks {
   readonly promptTokens: number
+  readonly hashingMs: number
 }
 
 const noBlocks: PromptBlocks = { local: new Uint32Array(0), sequence: new Uint32Array(0), count: 0 }

@@ -1,4 +1,5 @@
 import type { HashWords } from '@router/kv-index'
+import type { SelectionMeasures } from './selection-measures.js'
 
 /** What was selected, for a booking later on. */
 export interface CachedSelection {
@@ -13,6 +14,7 @@ export interface CachedSelection {
   readonly assumesKvReuse: boolean | undefined
   readonly expectedOutputTokens: number | undefined
   readonly loraName: string | undefined
+  readonly measures: SelectionMeasures
 }
 
 /** Bounds of the cache. */

@@ -7,6 +7,9 @@ import type { ProxyState } from './proxy-state.js'
 import { type RoutingFacts, readRoutingFacts } from './routing-facts.js'
 import type { ServedModel } from './served-models.js'
 
+/** Only `true` begins with it. */
+const letterT = 0x74
+
 /** What a request turned out to be, once its body was read. */
 export interface RequestIntake {
   readonly facts: RoutingFacts
@@ -18,6 +21,7 @@ export interface RequestIntake {
   readonly bodyFor: (acceptsNvext: boolean) => Uint8Array
   /** The engine will report a usage that the client did not ask for. */
   readonly addedUsage: boolean
+  readonly wantsStream: boolean
 }
 
 /**
@@ -62,7 +66,9 @@ export function takeIn(
   })
   const bodyFor = (acceptsNvext: boolean): Uint8Array =>
     acceptsNvext && nvext !== undefined && readsNvext ? spliceBody(body, scan, editsOf(false)).bytes : bytes
-  return { facts, model, partition, reading, bodyFor, addedUsage }
+  const stream = scan.find('stream')
+  const wantsStream = stream !== undefined && body[stream.valueStart] === letterT
+  return { facts, model, partition, reading, bodyFor, addedUsage, wantsStream }
 }
 
 function valueOf(body: Uint8Array, { valueStart, valueEnd }: ObjectEntry): Uint8Array {

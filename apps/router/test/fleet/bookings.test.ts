@@ -170,6 +170,7 @@ describe('a selection that is kept', () => {
 
   it('goes after its life, as one of too many, or as too large; the oldest first', () => {
     const words = (blocks: number) => new Uint32Array(2 * blocks)
+    const { measures } = twoWorkers().select('a')
     const selection = (blocks: number) => ({
       workerId: 1n,
       dpRank: 0,
@@ -180,6 +181,7 @@ describe('a selection that is kept', () => {
       assumesKvReuse: undefined,
       expectedOutputTokens: undefined,
       loraName: undefined,
+      measures,
     })
     const cache = new SelectionCache({ ttlMs: 100, maximumEntries: 3, maximumBytes: 10_000 })
     const kept = (nowMs: number) => ['a', 'b', 'c', 'd'].filter((key) => cache.get(key, nowMs) !== undefined)

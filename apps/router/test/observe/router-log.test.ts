@@ -8,6 +8,7 @@ const facts: RequestFacts = {
   ending: 'answered',
   status: 200,
   errorCode: undefined,
+  wantsStream: true,
   model: 'mock-model',
   workerId: 2n ** 64n - 1n,
   dpRank: 3,
@@ -23,6 +24,7 @@ const facts: RequestFacts = {
   firstByteMs: 12.34567,
   totalMs: 40,
   attempts: 1,
+  freshTries: 0,
   ignoredHints: [],
 }
 

@@ -9,6 +9,7 @@ function facts(more: Partial<RequestFacts>): RequestFacts {
     ending: 'answered',
     status: 200,
     errorCode: undefined,
+    wantsStream: true,
     model: 'm',
     workerId: 1n,
     dpRank: 0,
@@ -24,6 +25,7 @@ function facts(more: Partial<RequestFacts>): RequestFacts {
     firstByteMs: 1,
     totalMs: 2,
     attempts: 1,
+    freshTries: 0,
     ignoredHints: [],
     ...more,
   }
