@@ -1,0 +1,71 @@
+import { type MockEngine, type MockEngineOptions, modelFolderPath, startMockEngine } from 'router-mock-engine'
+import { afterAll } from 'vitest'
+import type { RequestFacts } from '../../src/proxy/request-facts.js'
+import { loadServePolicy } from '../../src/serve-policy.js'
+import { type RunningRouter, startRouter } from '../../src/service/router-service.js'
+import { readServeSettings } from '../../src/settings/serve-settings.js'
+import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
+
+/** A router as it is served, in front of simulated engines of which it knows the URLs alone; all is ended after the tests of the file. */
+export interface StartedRouter {
+  readonly url: string
+  readonly router: RunningRouter
+  readonly engines: readonly MockEngine[]
+  /** What was told of requests, in the order of their ends. */
+  readonly finished: readonly RequestFacts[]
+  /** Requests booked on any rank. */
+  booked(): number
+  /** Requests that the engines stopped because their clients had gone. */
+  stopped(): number
+}
+
+/** Starts engines, and a router with these settings and the tokenizer of the engines; resolves when all workers serve. */
+export async function startedRouter(
+  settings: Readonly<Record<string, string>> = {},
+  engineOptions: readonly MockEngineOptions[] = [{}, {}],
+): Promise<StartedRouter> {
+  const engines = await Promise.all(
+    engineOptions.map((options) => startMockEngine({ speedup: 1000, ...options })),
+  )
+  const policy = await loadServePolicy({})
+  const finished: RequestFacts[] = []
+  const environment = {
+    ROUTER_TOKENIZER: modelFolderPath,
+    // However slow the machine: what is asked of a tokenizer comes.
+    ROUTER_TOKENIZE_BUDGET_MS: '60000',
+    ...settings,
+  }
+  const router = await startRouter({
+    settings: readServeSettings({ environment }),
+    policy,
+    sources: { flags: engines.map(({ url }) => parseWorkerFlag(url)) },
+    ports: { main: 0 },
+    onFinished: (facts) => finished.push(facts),
+  })
+  afterAll(async () => {
+    await router.close()
+    await Promise.all(engines.map((engine) => engine.close()))
+  })
+  await until('all serve', () => router.fleet.workers.schedulable === engines.length)
+  return {
+    url: router.url,
+    router,
+    engines,
+    finished,
+    booked: () => router.fleet.partitions.reduce((sum, partition) => sum + partition.router.ledger.live, 0),
+    stopped: () =>
+      engines.reduce(
+        (sum, engine) => sum + Object.values(engine.stats().aborts).reduce((a, b) => a + b, 0),
+        0,
+      ),
+  }
+}
+
+/** Waits until something holds; the message names what never did. */
+export async function until(what: string, holds: () => boolean): Promise<void> {
+  for (const endMs = Date.now() + 30_000; Date.now() < endMs;) {
+    if (holds()) return
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  throw new Error(`never: ${what}`)
+}
