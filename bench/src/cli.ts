@@ -7,6 +7,8 @@ import {
   measureCommand,
   serveMeasurement,
 } from './harness/process-launch.js'
+import { partCommand, servePart } from './proxy/part-process.js'
+import { partStarts } from './proxy/parts.js'
 import { variantNamed } from './selection/selection-bench.js'
 import { stateBenches } from './state/benches.js'
 import { type RowTask, launchRowProcesses, serveRow, takeCommand } from './state/row-process.js'
@@ -17,6 +19,8 @@ if (command === measureCommand) {
   serveMeasurement(parsed, variantNamed(parsed.group, parsed.workers, parsed.variant))
 } else if (command === takeCommand) {
   await serveRow(JSON.parse(task) as RowTask, stateBenches)
+} else if (command === partCommand) {
+  await servePart(task, partStarts)
 } else {
   process.exitCode = await runCommand(process.argv.slice(2), {
     print: (text) => process.stdout.write(`${text}\n`),

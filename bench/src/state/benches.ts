@@ -41,4 +41,10 @@ export const stateBenches: readonly StateBench[] = [
       'what a prompt costs, from the bytes of a request to block hashes: tokenizer, bodies, threads',
     rows: async () => (await import('../prompt/rows.js')).promptRows,
   },
+  {
+    name: 'proxy',
+    description:
+      'what the router adds to a request, beside a bare pass-through; what a selection over HTTP costs',
+    rows: async () => (await import('../proxy/rows.js')).proxyRows,
+  },
 ]
