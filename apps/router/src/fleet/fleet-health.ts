@@ -1,4 +1,4 @@
-import type { FleetPartition } from './fleet-partition.js'
+import { type FleetPartition, conflictOf, keyOf, placeOf } from './fleet-partition.js'
 import type { Fleet } from './fleet.js'
 import type { Finding } from './health-causes.js'
 import { ranksOf } from './worker-registration.js'
@@ -49,10 +49,17 @@ export function fleetFindings(fleet: Fleet): Finding[] {
   const findings: Finding[] = []
   if (fleet.workers.schedulable === 0)
     findings.push({ code: 'no_workers', scope: 'router', detail: 'no worker takes requests' })
+  const shapes = new Map(fleet.partitions.map(({ name, shape }) => [keyOf(name), shape]))
   for (const { registration, lifecycle } of fleet.workers.list()) {
-    if (lifecycle === 'incomplete') continue
     const { workerId, totalKvBlocks, maxNumBatchedTokens } = registration
     const scope = String(workerId)
+    if (lifecycle === 'incomplete') {
+      const shape = shapes.get(keyOf(placeOf(registration)))
+      const why = shape && registration.blockSize ? conflictOf(registration, shape) : undefined
+      if (why !== undefined)
+        findings.push({ code: 'config_conflict', scope, detail: `worker ${scope} is left out: ${why}` })
+      continue
+    }
     const reports = fleet.workers.eventReports(workerId)
     for (const { socketRank, state, causes } of reports) {
       for (const code of causes)
