@@ -1,6 +1,7 @@
 import type { LoadedRouterPolicy } from '@router/config'
 import { type PromptReader, createPromptReader } from '@router/prompt'
 import { ConfigError } from '@router/sdk'
+import type { FastifyInstance } from 'fastify'
 import { EndpointRules } from '../fleet/endpoint-rules.js'
 import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { Fleet } from '../fleet/fleet.js'
@@ -80,7 +81,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
     opened.push(() => fleet.dispose())
     const check = new PredictionCheck()
     const health = new ServiceHealth(fleet, clock, causes, check)
-    for (const finding of inertSettings(settings, policy)) causes.raise(finding)
+    for (const finding of inertSettings(settings, policy, hasMain)) causes.raise(finding)
     const front = hasMain
       ? await openFront(options, fleet, { check, health, warn, clock }, opened)
       : undefined
@@ -98,6 +99,11 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
         isDraining: () => isDraining,
       })
     const listeners: Listener[] = []
+    const open = async (server: FastifyInstance, port: number): Promise<void> => {
+      const listener = await listen(server, settings.host, port)
+      listeners.push(listener)
+      opened.push(() => listener.close(0))
+    }
     const ticking = setInterval(() => {
       fleet.tick()
       health.look()
@@ -109,14 +115,13 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
         front: (request, response) => front.proxy.take(request, response),
       })
       addJsonRoutes(server, routesFor('api'), { door: 'selection', onUnknownKeys })
-      listeners.push(await listen(server, settings.host, ports.main!))
+      await open(server, ports.main!)
     }
     if (ports.selection !== undefined) {
       const server = serverOf(settings, { door: 'selection' })
       addJsonRoutes(server, routesFor('selection'), { onUnknownKeys })
-      listeners.push(await listen(server, settings.host, ports.selection))
+      await open(server, ports.selection)
     }
-    opened.push(...listeners.map((listener) => () => listener.close(0)))
     if (listeners.length === 0) throw new TypeError('a router needs a port: main, selection, or both')
     let closing: Promise<void> | undefined
     return {
