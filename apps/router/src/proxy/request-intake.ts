@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type ObjectEntry, type PromptReading, scanObject } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import { type BodyEdits, spliceBody } from './body-splices.js'
+import { saltOfClient, sentSalt } from './cache-salts.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import type { ProxyState } from './proxy-state.js'
 import { type RoutingFacts, readRoutingFacts } from './routing-facts.js'
@@ -49,10 +50,12 @@ export function takeIn(
   const editsOf = (dropsNvext: boolean): BodyEdits => ({
     dropsNvext,
     model: name === undefined || name === model.engineName ? undefined : model.engineName,
-    cacheSalt: facts.cacheSalt,
+    cacheSalt: facts.cacheSalt && sentSalt(facts.cacheSalt),
     asksUsage: settings.injectsUsage && target.reportsUsageOnDemand,
   })
   const { bytes, addedUsage } = spliceBody(body, scan, editsOf(nvext !== undefined))
+  const salted = scan.find('cache_salt')
+  const ownSalt = salted && textOf(valueOf(body, salted))
   const reading = reader.read({
     endpoint: target.prompt,
     body,
@@ -60,7 +63,7 @@ export function takeIn(
     blockSize: partition.shape.blockSize,
     isEagle: partition.shape.isEagle,
     loraName: model.loraName,
-    cacheSalt: facts.cacheSalt,
+    cacheSalt: facts.cacheSalt ?? (ownSalt && saltOfClient(ownSalt)),
     nvext: readsNvext,
     model: model.partition,
   })
@@ -75,7 +78,7 @@ function valueOf(body: Uint8Array, { valueStart, valueEnd }: ObjectEntry): Uint8
   return body.subarray(valueStart, valueEnd)
 }
 
-/** A model's name; anything but a non-empty text is as good as none. */
+/** A name or salt; anything but a non-empty text is as good as none. */
 function textOf(value: Uint8Array): string | undefined {
   const name = JSON.parse(Buffer.from(value.buffer, value.byteOffset, value.length).toString()) as unknown
   return typeof name === 'string' && name !== '' ? name : undefined

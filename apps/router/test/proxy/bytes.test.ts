@@ -102,7 +102,7 @@ describe('A7: what an engine is sent', () => {
       'proxy-authorization',
     ]
     expect(Object.keys(got).filter((name) => dropped.includes(name))).toEqual([])
-    expect(JSON.parse(bodyOf(engine))).toMatchObject({ cache_salt: 'tenant' })
+    expect(JSON.parse(bodyOf(engine))).toMatchObject({ cache_salt: 'dynamo-cache-salt:tenant' })
   })
 
   test("not a client's key where the router has keys of its own, and never the router's", async () => {

@@ -134,7 +134,7 @@ describe('A1: what is refused, and how', () => {
     const [sent] = engines.flatMap((engine) => engine.requests())
     expect(JSON.parse(Buffer.from(sent!.bodyBase64, 'base64').toString())).toEqual({
       ...chat('hello', { max_tokens: 1 }),
-      cache_salt: 'mine',
+      cache_salt: 'dynamo-cache-salt:mine',
     })
   })
 })

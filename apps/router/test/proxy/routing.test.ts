@@ -82,14 +82,48 @@ describe('A7: what a request is routed on', () => {
     expect(await overlap({ prompt: [ids, [1, 2, 3]], n: 2 })).toBe(4)
     expect(await overlap({ prompt: [[1, 2, 3], ids] })).toBe(0)
     expect(await overlap({ prompt: ids }, { 'x-tenant-id': 'a' })).toBe(0)
-    expect(await overlap({ prompt: ids, cache_salt: 'a' })).toBe(4)
     expect(await overlap({ prompt: ids, nvext: { cache_salt: 'a' }, cache_salt: 'b' })).toBe(4)
+    expect(await overlap({ prompt: ids, nvext: { cache_salt: 'b' } }, { 'x-tenant-id': 'a' })).toBe(4)
+    expect(await overlap({ prompt: ids, cache_salt: 'dynamo-cache-salt:a' })).toBe(4)
+    expect(await overlap({ prompt: ids, cache_salt: 'a' })).toBe(0)
+    expect(await overlap({ prompt: ids, cache_salt: 'a' })).toBe(4)
     const facts = router.finished.map(({ exactness, promptTokens }) => [exactness, promptTokens])
     expect(facts.slice(1, 4)).toEqual([
       ['exact', 64],
       ['exact', 67],
       ['exact', 67],
     ])
+  })
+
+  test('a salt is found again in the events of its blocks, and prompts of other salts find nothing', async () => {
+    const engine = await engineOf({ events })
+    const router = await toldBy([engine])
+    const { index } = router.fleet.partitions[0]!.router
+    const ids = Array.from({ length: 64 }, (_, id) => id + 100)
+    let turn = 0
+    /** Blocks that were predicted, and that the engine had; each prompt is longer than those before. */
+    const found = async (more: object, tenant?: string) => {
+      const prompt = [...ids, ...Array.from({ length: 16 }, () => 1000 + turn)]
+      turn++
+      const body = { model: 'mock-model', max_tokens: 1, prompt, ...more }
+      const known = index.currentSize
+      const answer = await ask(router, '/v1/completions', body, {
+        headers: tenant === undefined ? {} : { 'x-tenant-id': tenant },
+      })
+      await until('told of its blocks', () => index.currentSize > known)
+      const { cached_tokens: cached } = answer.json.usage.prompt_tokens_details
+      return [Number(answer.headers.get('x-router-overlap-blocks')), cached / 16]
+    }
+    expect(await found({}, 'a')).toEqual([0, 0])
+    expect(await found({}, 'a')).toEqual([4, 4])
+    expect(await found({ nvext: { cache_salt: 'a' } })).toEqual([4, 4])
+    expect(await found({ cache_salt: 'dynamo-cache-salt:a' })).toEqual([4, 4])
+    expect(await found({}, 'b')).toEqual([0, 0])
+    expect(await found({})).toEqual([0, 0])
+    expect(await found({})).toEqual([4, 4])
+    // No event shows a client's own salt: its prompts find nothing that is not theirs, in the router as in the engine.
+    expect(await found({ cache_salt: 'a' })).toEqual([0, 0])
+    expect(await found({ cache_salt: 'b' })).toEqual([0, 0])
   })
 
   test('nvext reaches the engines that take it, and no other', async () => {
