@@ -1,5 +1,6 @@
 import type { BlockRun, HashWords } from '@router/kv-index'
 import type { SourceMemory } from './convert/source-memory.js'
+import type { WireEvent } from './decode/wire-event.js'
 import type { DropReason } from './reasons.js'
 
 /** What a batch is read against. Borrowed for one `read`; callers may reuse one object. */
@@ -42,6 +43,9 @@ export interface StoreDetails {
   mustApplyNow: boolean
 }
 
+/** An event that is handed on no further. Borrowed for the call. */
+export type DroppedEvent = Pick<WireEvent, 'kind' | 'blockSize'>
+
 /**
  * Takes the normalised events of one batch in wire order, one call an event. `dpRank` is always the rank of the batch, else of
  * its socket; tiers are indexes into `TIERS`; everything passed is borrowed for the call.
@@ -60,14 +64,14 @@ export interface EventSink {
   cleared(dpRank: number): void
   /**
    * An event that changes nothing. `consumesEventId`: true for `noop` alone.
-   * @param blockSize the event's, where it is the reason
+   * @param event what it is, and its tokens a block where they are the reason
    */
   dropped(
     dpRank: number,
     outcome: 'filtered' | 'noop' | 'undecodable',
     reason: DropReason,
     consumesEventId: boolean,
-    blockSize?: number,
+    event: DroppedEvent,
   ): void
 }
 

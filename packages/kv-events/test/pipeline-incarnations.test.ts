@@ -206,3 +206,26 @@ describe('sockets', () => {
     expect(one.worker.reports).toEqual([])
   })
 })
+
+describe('what is told of batches', () => {
+  it('when the engine made each that just came; those of a replay and those that are none are only counted', () => {
+    const made: number[] = []
+    const one = new TestWorker({ onApplied: (ts) => made.push(ts) }, { hasReplay: true })
+    one.feed.sequence.connected(0)
+    one.feed.sequence.reply(1, liveFrames(0, batch([store([1])])), 0)
+    one.feed.sequence.reply(1, terminatorFrames, 0)
+    one.run()
+    expect([one.held([1]), made]).toEqual([[1], []])
+    one.sendAs(1, [store([2])])
+    expect(made).toEqual([1700000000.5])
+    one.feed.sequence.live(liveFrames(2, Uint8Array.of(0xc1)), 0)
+    one.feed.sequence.live(liveFrames(3, batch([store([3])])), 0)
+    one.run()
+    const [report] = one.worker.reports
+    expect(made).toHaveLength(1)
+    expect(report).toMatchObject({
+      waiting: 2,
+      counters: { batches: 2, undecodable: 1, gaps: 1, replays: { filled: 1 } },
+    })
+  })
+})

@@ -132,6 +132,11 @@ describe('event ids', () => {
       unknown_tag: 1,
       block_size_mismatch: 1,
     })
+    expect(one.worker.counters.droppedByKind).toEqual({
+      stored: { unknown_medium: 1, block_size_mismatch: 1 },
+      ignored: { ignored_event: 1 },
+      undecodable: { unknown_tag: 1, 'missing_field:block_hashes': 1 },
+    })
   })
 })
 

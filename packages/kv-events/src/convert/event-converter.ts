@@ -54,12 +54,12 @@ export class EventConverter {
   /** Hands one event to the sink. */
   convert(event: WireEvent, dpRank: number, context: BatchContext, sink: EventSink): void {
     if (event.kind === 'undecodable') {
-      sink.dropped(dpRank, 'undecodable', event.reason!, false)
+      sink.dropped(dpRank, 'undecodable', event.reason!, false, event)
       return
     }
     const tier = tierOf(event.medium)
     const reason = filterReason(event, tier, dpRank, context.memory)
-    if (reason !== undefined) sink.dropped(dpRank, 'filtered', reason, false)
+    if (reason !== undefined) sink.dropped(dpRank, 'filtered', reason, false, event)
     else if (event.kind === 'stored') this.#store(event, tier, dpRank, context, sink)
     else if (event.kind === 'removed') this.#remove(event, tier, dpRank, context, sink)
     else {
@@ -71,8 +71,7 @@ export class EventConverter {
   #store(event: WireEvent, tier: number, dpRank: number, context: BatchContext, sink: EventSink): void {
     const noop = this.#noopReason(event, context.blockSize)
     if (noop !== undefined) {
-      const blockSize = noop === 'block_size_mismatch' ? event.blockSize : undefined
-      sink.dropped(dpRank, 'noop', noop, true, blockSize)
+      sink.dropped(dpRank, 'noop', noop, true, event)
       return
     }
     const { memory } = context

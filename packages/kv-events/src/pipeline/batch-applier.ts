@@ -1,6 +1,6 @@
 import { type BlockRun, HOST_PINNED, type HashWords, type StoreOutcome } from '@router/kv-index'
 import type { BlockHolding, SourceMemory } from '../convert/source-memory.js'
-import type { BatchContext, EventSink, StoreDetails } from '../normalised.js'
+import type { BatchContext, DroppedEvent, EventSink, StoreDetails } from '../normalised.js'
 import type { BatchOutcome } from '../protocol/index.js'
 import type { DropReason } from '../reasons.js'
 import { ChangeList, CLEAR, REMOVE, STORE } from './change-list.js'
@@ -115,11 +115,16 @@ export class BatchApplier implements EventSink {
     return this.#dpRank
   }
 
-  /** Takes a batch; the one before must be applied or abandoned. */
-  begin(payload: Uint8Array): void {
+  /**
+   * Takes a batch; the one before must be applied or abandoned. Returns when its engine made it, seconds since 1970; without meaning
+   * where it is no batch.
+   */
+  begin(payload: Uint8Array): number {
     this.#isCleared = false
     this.#reading = this.#reader.begin(payload, this.#context, this.#blocksPerCall)
-    this.#dpRank = this.#reading.header.dpRank
+    const { dpRank, ts } = this.#reading.header
+    this.#dpRank = dpRank
+    return ts
   }
 
   /** Applies the batch until `budget` blocks are in, and at most 2,047 more; returns how many. */
@@ -180,10 +185,9 @@ export class BatchApplier implements EventSink {
     _outcome: 'filtered' | 'noop' | 'undecodable',
     reason: DropReason,
     consumesEventId: boolean,
-    blockSize?: number,
+    { kind, blockSize }: DroppedEvent,
   ): void {
-    const { counters } = this.#states
-    counters.dropped[reason] = (counters.dropped[reason] ?? 0) + 1
+    this.#states.countDrop(kind, reason)
     const state = this.#states.reach(dpRank)
     if (state === undefined) return
     if (consumesEventId) state.nextEventId++

@@ -1,4 +1,5 @@
 import type { HashWords, RemoveOutcome, StoreOutcome } from '@router/kv-index'
+import type { WireEventKind } from '../decode/wire-event.js'
 import type { BatchContext, BatchHeader, EventSink } from '../normalised.js'
 import type { DropReason } from '../reasons.js'
 
@@ -37,6 +38,8 @@ export interface EventCounters {
   cleared: number
   /** Events that changed nothing, by reason. */
   dropped: Partial<Record<DropReason, number>>
+  /** The same by what they were, too; of one that cannot be read that is unknown: `undecodable`. */
+  droppedByKind: Partial<Record<WireEventKind, Partial<Record<DropReason, number>>>>
   /** Removals that only took one of several references of a block. */
   deduplicatedBlocks: number
   /** Stores whose last blocks had no tokens. */
@@ -54,6 +57,7 @@ export function newEventCounters(): EventCounters {
     removed: { ok: 0, block_not_found: 0 },
     cleared: 0,
     dropped: {},
+    droppedByKind: {},
     deduplicatedBlocks: 0,
     shortTokens: 0,
     unknownRank: 0,

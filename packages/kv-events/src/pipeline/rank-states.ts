@@ -1,4 +1,6 @@
 import type { BlockIndex } from '@router/kv-index'
+import type { WireEventKind } from '../decode/wire-event.js'
+import type { DropReason } from '../reasons.js'
 import { type EventCounters, type EventWarningCode, newEventCounters } from './pipeline-types.js'
 import { ReferenceCounts } from './reference-counts.js'
 
@@ -31,6 +33,14 @@ export class RankStates {
   /** Ranks that anything is kept about. */
   get size(): number {
     return this.#states.size
+  }
+
+  /** An event changed nothing. */
+  countDrop(kind: WireEventKind, reason: DropReason): void {
+    const { dropped, droppedByKind } = this.counters
+    dropped[reason] = (dropped[reason] ?? 0) + 1
+    const ofKind = (droppedByKind[kind] ??= {})
+    ofKind[reason] = (ofKind[reason] ?? 0) + 1
   }
 
   /** What is known of a rank; it is made if the worker has such a rank. */

@@ -13,6 +13,8 @@ export interface FeedSockets {
 export interface FeedOwner {
   restarted(feed: SocketFeed, nowMs: number): void
   provedSame(nowMs: number): void
+  /** A batch that had just come is in. */
+  applied(ts: number): void
 }
 
 /** Bytes of payload that count as one block of work, whatever they say. */
@@ -26,7 +28,10 @@ export class SocketFeed {
   readonly sequence: SequenceMachine
   readonly #applier: BatchApplier
   readonly #memory: SourceMemory
+  readonly #owner: FeedOwner
   #hasBatch = false
+  /** When the batch in hand was made. */
+  #ts = 0
   #isClosed = false
   /** The rank of the batch in hand was dropped meanwhile. */
   #isLost = false
@@ -34,6 +39,7 @@ export class SocketFeed {
   constructor(options: SequenceOptions & ApplierOptions, sockets: FeedSockets, owner: FeedOwner) {
     const { states, memory } = options
     this.#memory = memory
+    this.#owner = owner
     this.#applier = new BatchApplier(options)
     const output: SequenceOutput = {
       requestReplay: (requestId, from) => sockets.requestReplay?.(requestId, from),
@@ -61,7 +67,7 @@ export class SocketFeed {
       if (!this.#hasBatch) {
         const batch = this.sequence.next(nowMs)
         if (batch === undefined) return false
-        this.#applier.begin(batch.payload)
+        this.#ts = this.#applier.begin(batch.payload)
         this.#hasBatch = true
         this.#isLost = false
         left -= 1 + Math.floor(batch.payload.length / BYTES_PER_BLOCK)
@@ -69,7 +75,7 @@ export class SocketFeed {
       left -= this.#applier.apply(Math.max(left, 1))
       if (this.#applier.hasWork) return true
       this.#hasBatch = false
-      this.sequence.settle(this.#applier.outcome, nowMs)
+      if (this.sequence.settle(this.#applier.outcome, nowMs)) this.#owner.applied(this.#ts)
       if (this.#isLost) this.sequence.dropped(this.#applier.dpRank, nowMs)
     }
     return !this.#isClosed

@@ -1,6 +1,6 @@
 import { type BlockIndex, KvIndexError } from '@router/kv-index'
 import { SourceMemory } from '../convert/source-memory.js'
-import type { SequenceStart, SocketCause, SocketState } from '../protocol/index.js'
+import type { SequenceCounters, SequenceStart, SocketCause, SocketState } from '../protocol/index.js'
 import { Incarnation, type IncarnationCause } from './incarnation.js'
 import type { EventCounters, EventWarning, PayloadReader } from './pipeline-types.js'
 import { RankStates } from './rank-states.js'
@@ -16,6 +16,8 @@ export interface WorkerEventsOptions {
   /** After a bump: the index is wiped already; bookings, bindings and rates are the host's. */
   readonly onIncarnation?: ((incarnation: number, cause: IncarnationCause) => void) | undefined
   readonly onWarning?: ((warning: EventWarning) => void) | undefined
+  /** A batch that had just come is in the index; when its engine made it, seconds since 1970. Batches of replays are not told of. */
+  readonly onApplied?: ((ts: number) => void) | undefined
   readonly imageToken?: number | undefined
   readonly isEagle?: boolean | undefined
   /** Milliseconds, default 600,000. */
@@ -40,6 +42,9 @@ export interface SocketReport {
   readonly causes: readonly SocketCause[]
   /** Last applied sequence. */
   readonly cursor: bigint | undefined
+  /** Batches that wait to be applied. */
+  readonly waiting: number
+  readonly counters: SequenceCounters
 }
 
 /** The event sockets of one worker, their common incarnation, and what is kept per rank. Pure; all times are monotonic milliseconds. */
@@ -74,6 +79,8 @@ export class WorkerEvents {
       state: sequence.state,
       causes: sequence.causes,
       cursor: sequence.cursor,
+      waiting: sequence.waiting,
+      counters: sequence.counters,
     }))
   }
 
@@ -114,6 +121,7 @@ export class WorkerEvents {
           this.#noticedBy = undefined
         },
         provedSame: (nowMs) => this.#proveSame(nowMs),
+        applied: (ts) => this.#options.onApplied?.(ts),
       },
     )
     this.#feeds.set(socketRank, feed)

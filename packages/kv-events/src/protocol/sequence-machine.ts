@@ -90,6 +90,11 @@ export class SequenceMachine {
     return this.#isFull(this.#exchange.replies)
   }
 
+  /** Batches that wait to be applied. */
+  get waiting(): number {
+    return this.#live.size + this.#exchange.replies.size
+  }
+
   /** When `advance` must be called next; Infinity = nothing is due. */
   nextDeadlineMs(): number {
     const horizonMs = this.#isRebuilding ? this.#gapMs + this.#rebuildHorizonMs : Infinity
@@ -201,24 +206,26 @@ export class SequenceMachine {
     return (this.#inHand as { batch: BatchMessage } | undefined)?.batch
   }
 
-  /** Says what became of the batch that `next` gave. Without one in hand, for example after a restart, nothing happens. */
-  settle(outcome: BatchOutcome, nowMs: number): void {
-    if (this.#inHand === undefined) return
+  /**
+   * Says what became of the batch that `next` gave. Without one in hand, for example after a restart, nothing happens.
+   * @returns whether it was a batch that had just come, and none of a replay
+   */
+  settle(outcome: BatchOutcome, nowMs: number): boolean {
+    if (this.#inHand === undefined) return false
     const { batch, isLive } = this.#inHand
     this.#inHand = undefined
     if (!outcome.isBatch) {
       this.#undecodable(batch, isLive, nowMs)
-      return
+      return false
     }
     this.counters.batches++
-    if (isLive) {
-      if (this.#cursor === undefined && batch.sequence === 0n) this.#completeness.becomeWhole()
-      this.#isContinuous = true
-    }
+    if (isLive && this.#cursor === undefined && batch.sequence === 0n) this.#completeness.becomeWhole()
+    if (isLive) this.#isContinuous = true
     this.#moveTo(batch.sequence)
-    if (outcome.dpRank === undefined) return
+    if (outcome.dpRank === undefined) return isLive
     this.#hasContent = true
     this.#completeness.feed(outcome.dpRank, outcome.isCleared)
+    return isLive
   }
 
   get #hasFailed(): boolean {
