@@ -14,10 +14,14 @@ const slow = {
   timing: { type: 'fixed', prefill_ms: 5, decode_ms: 20 },
 } as const
 /** Its engines answer for minutes; it takes one request for each, with a key, and says 429 when they are busy. */
-const guarded = await startedRouter(
-  { ROUTER_API_KEYS: 'key', ROUTER_MAX_REQUESTS_PER_RANK: '1', ROUTER_OVERLOAD_STATUS_CODE: '429' },
-  [slow, slow],
-)
+const guarded = await startedRouter({
+  settings: {
+    ROUTER_API_KEYS: 'key',
+    ROUTER_MAX_REQUESTS_PER_RANK: '1',
+    ROUTER_OVERLOAD_STATUS_CODE: '429',
+  },
+  engines: [slow, slow],
+})
 const withKey = { url: guarded.url, apiKey: 'key' }
 
 /** Holds both engines of the guarded router while something runs. */

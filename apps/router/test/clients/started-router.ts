@@ -6,7 +6,7 @@ import { type RunningRouter, startRouter } from '../../src/service/router-servic
 import { readServeSettings } from '../../src/settings/serve-settings.js'
 import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 
-/** A router as it is served, in front of simulated engines of which it knows the URLs alone; all is ended after the tests of the file. */
+/** A router as it is served, in front of simulated engines; all is ended after the tests of the file. */
 export interface StartedRouter {
   readonly url: string
   readonly router: RunningRouter
@@ -19,15 +19,24 @@ export interface StartedRouter {
   stopped(): number
 }
 
-/** Starts engines, and a router with these settings and the tokenizer of the engines; resolves when all workers serve. */
-export async function startedRouter(
-  settings: Readonly<Record<string, string>> = {},
-  engineOptions: readonly MockEngineOptions[] = [{}, {}],
-): Promise<StartedRouter> {
+export interface StartedRouterOptions {
+  /** By variable. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Default: two. */
+  readonly engines?: readonly MockEngineOptions[]
+  /** What the flag of each worker says beside its URL, as in `block_size=16`. */
+  readonly workerFields?: string
+}
+
+/** Starts engines, and a router with the tokenizer of the engines, with both listeners; resolves when all workers serve. */
+export async function startedRouter({
+  settings = {},
+  engines: engineOptions = [{}, {}],
+  workerFields,
+}: StartedRouterOptions = {}): Promise<StartedRouter> {
   const engines = await Promise.all(
     engineOptions.map((options) => startMockEngine({ speedup: 1000, ...options })),
   )
-  const policy = await loadServePolicy({})
   const finished: RequestFacts[] = []
   const environment = {
     ROUTER_TOKENIZER: modelFolderPath,
@@ -35,11 +44,14 @@ export async function startedRouter(
     ROUTER_TOKENIZE_BUDGET_MS: '60000',
     ...settings,
   }
+  const flagOf = (url: string): string => (workerFields === undefined ? url : `${url},${workerFields}`)
+  let seed = 0n
   const router = await startRouter({
     settings: readServeSettings({ environment }),
-    policy,
-    sources: { flags: engines.map(({ url }) => parseWorkerFlag(url)) },
-    ports: { main: 0 },
+    policy: await loadServePolicy({ environment }),
+    sources: { flags: engines.map(({ url }) => parseWorkerFlag(flagOf(url))) },
+    ports: { main: 0, selection: 0 },
+    random: () => ++seed,
     onFinished: (facts) => finished.push(facts),
   })
   afterAll(async () => {
