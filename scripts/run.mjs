@@ -14,6 +14,7 @@ import { setUp } from './setup.mjs'
  */
 const PROGRAMS = {
   start: { entry: 'apps/router/src/start.ts' },
+  demo: { entry: 'examples/demo/cli.ts' },
   vectors: { entry: 'packages/vectors/src/cli.ts' },
   embedded: { entry: 'examples/embedded.ts' },
   predict: { entry: 'examples/predict-cached-tokens.ts' },
@@ -21,6 +22,7 @@ const PROGRAMS = {
   tokenizers: { entry: 'packages/prompt/test/tokenizers/cli.ts' },
   fuzz: { entry: 'packages/kv-events/test/fuzz/cli.ts' },
   soak: { entry: 'packages/kv-index/test/soak/cli.ts', exposesGc: true },
+  chaos: { entry: 'apps/router/test/chaos/cli.ts', exposesGc: true },
   bench: { entry: 'bench/src/cli.ts', exposesGc: true },
 }
 

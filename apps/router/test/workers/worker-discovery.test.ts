@@ -78,7 +78,7 @@ describe('a worker file that is watched', () => {
     expect(urls()).toEqual([urlOf(2), urlOf(3)])
   })
 
-  it('does not remove what is back within that time', async () => {
+  it('F4: does not remove what is back within that time', async () => {
     const { files, timers, urls } = await discover({ file: path }, { [path]: fileOf(1, 2) })
     for (let flap = 0; flap < 5; flap++) {
       files[path] = fileOf(1)
