@@ -30,6 +30,7 @@ export {
   type RouterCoreOptions,
   createRouterCore,
 } from './router-core.js'
+export type { RankFacts, RoutedExplanation } from './routing/explained-selection.js'
 export { PartitionRouter, type PartitionServices } from './routing/partition-router.js'
 export type {
   ContentChunks,

@@ -7,6 +7,7 @@ import type { WorkerTable } from './worker-table.js'
 /** Collects what `explain` shows while a selection runs. Rows are rows of the table. */
 export class Recorder {
   readonly #table: WorkerTable
+  readonly #asQuery: <T>(ask: () => T) => T
   readonly #filters = new Map<number, string>()
   readonly #contributions: { readonly scorer: string; readonly costs: Float64Array }[] = []
   #kept: number[] = []
@@ -16,8 +17,10 @@ export class Recorder {
   /** What `explain` of the picker threw. */
   pickFault: unknown
 
-  constructor(table: WorkerTable) {
+  /** @param asQuery asks the policy something that must leave no trace */
+  constructor(table: WorkerTable, asQuery: <T>(ask: () => T) => T) {
     this.#table = table
+    this.#asQuery = asQuery
   }
 
   rejectedBy(filter: string, tableRow: number): void {
@@ -41,7 +44,7 @@ export class Recorder {
   /** After the pick, so that what `explain` draws cannot move it, and on a copy of what the picker was given. */
   picked(explain: (totals: Float64Array) => PickExplanation | undefined): void {
     try {
-      this.#pick = explain(this.#totals!.slice())
+      this.#pick = this.#asQuery(() => explain(this.#totals!.slice()))
     } catch (cause) {
       this.pickFault = cause
     }

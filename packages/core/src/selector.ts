@@ -142,18 +142,39 @@ export class Selector {
 
   /** Takes a selection apart. A query, whatever the request's mode: it leaves no trace. */
   explain(request: SelectionRequest): SelectionExplanation {
-    const query: SelectionRequest = { ...request, mode: 'query' }
-    const recorder = new Recorder(this.#table)
-    this.#enter(query)
+    let explanation: SelectionExplanation | undefined
     try {
-      const policy = this.instance.identity
+      this.selectExplained({ ...request, mode: 'query' }, (found) => (explanation = found))
+    } catch (error) {
+      if (explanation === undefined) throw error
+    }
+    return explanation!
+  }
+
+  /**
+   * Chooses as `select` does and tells how it came about, also where it comes to nothing. Errors: those of `select`. `O(ranks)`, allocates.
+   * @param onExplained told before it is returned or thrown; must not throw
+   */
+  selectExplained(
+    request: SelectionRequest,
+    onExplained: (explanation: SelectionExplanation) => void,
+  ): SelectionResult {
+    const recorder = new Recorder(this.#table, (ask) => this.#asQuery(ask))
+    const tell = (outcome: { result: SelectionResult } | { error: SelectionError }): void => {
+      const explanation = recorder.explanation(request, this.#pipeline.eligibility, outcome)
+      onExplained({ ...explanation, policy: this.instance.identity })
+    }
+    this.#enter(request)
+    try {
+      let result: SelectionResult
       try {
-        const result = copyResult(this.#runAsAsked(query, recorder))
-        return { ...recorder.explanation(query, this.#pipeline.eligibility, { result }), policy }
+        result = this.#runAsAsked(request, recorder)
       } catch (error) {
-        if (!SelectionError.isInstance(error)) throw error
-        return { ...recorder.explanation(query, this.#pipeline.eligibility, { error }), policy }
+        if (SelectionError.isInstance(error)) tell({ error })
+        throw error
       }
+      tell({ result: copyResult(result) })
+      return result
     } finally {
       this.#leave()
       if (recorder.pickFault !== undefined) this.#hookFailed('explain', recorder.pickFault)
@@ -210,6 +231,23 @@ export class Selector {
     if (this.#context.queryOnly) this.#host.rewindStreams()
     this.#warnings.muted = false
     this.#isSelecting = false
+  }
+
+  /** Asks the policy something in the middle of a selection; one that books counts as a query for as long as that lasts. */
+  #asQuery<T>(ask: () => T): T {
+    const context = this.#context
+    // The streams of a query go back at its end.
+    if (context.queryOnly) return ask()
+    context.queryOnly = true
+    this.#warnings.muted = true
+    this.#host.markStreams()
+    try {
+      return ask()
+    } finally {
+      this.#host.rewindStreams()
+      this.#warnings.muted = false
+      context.queryOnly = false
+    }
   }
 
   #runAsAsked(request: SelectionRequest, recorder: Recorder | undefined): SelectionResult {

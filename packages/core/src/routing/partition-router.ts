@@ -11,7 +11,6 @@ import {
   type StoreOutcome,
 } from '@router/kv-index'
 import { RouterError, SelectionError, type WorkerRank, WyRand } from '@router/sdk'
-import type { SelectionExplanation } from '../explanation.js'
 import { bad } from '../load/booking-checks.js'
 import type { BookingBudget, PotentialLoad } from '../load/booking.js'
 import { LoadLedger } from '../load/load-ledger.js'
@@ -26,6 +25,7 @@ import {
   checkWords,
 } from './checks.js'
 import { EventIndex } from './event-index.js'
+import { type RoutedExplanation, explained, selectFor } from './explained-selection.js'
 import { LiveBookings } from './live-bookings.js'
 import { OverlapColumns } from './overlap-columns.js'
 import { PromptLookup } from './prompt-lookup.js'
@@ -218,7 +218,7 @@ export class PartitionRouter {
     this.#enter()
     try {
       const prepared = this.#prepare(request, 'tracked')
-      const result = this.partition.selector.select(prepared)
+      const result = selectFor(this.partition, prepared, request.onExplained)
       this.#bookings.addSelected(request, prepared, result, this.stages.sinceMs)
       this.stages.scheduled()
       return result
@@ -281,8 +281,8 @@ export class PartitionRouter {
   }
 
   /** Takes a selection apart. A query, whatever the policy. Errors: those of hashing. */
-  explain(request: PromptRequest): SelectionExplanation {
-    return this.#ask(request, (prepared) => this.partition.selector.explain(prepared))
+  explain(request: PromptRequest): RoutedExplanation {
+    return this.#ask(request, (prepared) => explained(this.partition, prepared))
   }
 
   /** The load of every rank with this request. A query. Errors: those of hashing. */

@@ -1,5 +1,6 @@
 import type { HashingOptions, PromptBlocks, TokenIds } from '@router/kv-index'
 import type { SelectionRequest } from '../request.js'
+import type { RoutedExplanation } from './explained-selection.js'
 
 /** What the host computes, and not the caller. */
 type Computed = 'mode' | 'promptTokens' | 'blockSize' | 'prefixHashes' | 'hasTierMatches'
@@ -62,6 +63,11 @@ export type ReservedRequest = PromptRequest & {
    * a booking counts as dispatched.
    */
   readonly isDispatched?: boolean | undefined
+  /**
+   * Told how the selection came about, before it is booked, and where there is none to book: of the very selection, not of another one.
+   * Must not throw. `O(ranks)`, allocates.
+   */
+  readonly onExplained?: ((explanation: RoutedExplanation) => void) | undefined
 }
 
 /** A request whose rank the caller chose: it is booked as it says, whatever the policy. Borrowed for the call. */
