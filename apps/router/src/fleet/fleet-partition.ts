@@ -50,9 +50,14 @@ export class FleetPartition {
     return this.router.partition.table.workers.length > this.#closed.size
   }
 
+  /** Whether this worker is here. */
+  has(workerId: bigint): boolean {
+    return this.router.partition.table.workerIndexOf(workerId) >= 0
+  }
+
   /** Whether this worker is here and takes requests. */
   takesRequests(workerId: bigint): boolean {
-    return this.router.partition.table.workerIndexOf(workerId) >= 0 && !this.#closed.has(workerId)
+    return this.has(workerId) && !this.#closed.has(workerId)
   }
 
   /** A worker takes new requests, or none. It must be here. */

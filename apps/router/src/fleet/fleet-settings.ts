@@ -33,6 +33,11 @@ export interface FleetSettings {
    * a trusted source, is incomplete. Default false.
    */
   readonly learnsFacts?: boolean | undefined
+  /**
+   * Every request names its worker (router mode `direct`): what keeps a worker from requests beside its record and a drain does not count.
+   * Default false.
+   */
+  readonly isDirect?: boolean | undefined
   /** Hosts of event and replay URLs of API workers. Default: this machine. */
   readonly allowedHosts?: AllowedHosts | undefined
 }

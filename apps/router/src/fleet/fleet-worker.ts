@@ -74,9 +74,14 @@ export interface WorkersListener {
   readonly onRemove?: (workerId: bigint) => void
   /** Its engine is another process: what was known of it holds no more. */
   readonly onRestart?: (workerId: bigint) => void
+  /** A batch of events that had just come is in; when its engine made it, seconds since 1970. */
+  readonly onEventBatch?: (ts: number) => void
 }
 
-/** A worker by its record. What is known of its engine stays while its URL does. @param known the same worker before */
+/**
+ * A worker by its record. What is known of its engine stays while its URL does; it drains on, unless the record is that of another engine.
+ * @param known the same worker before
+ */
 export function workerOf(
   given: WorkerRegistration,
   origin: WorkerOrigin,
@@ -84,6 +89,7 @@ export function workerOf(
   known: FleetWorker | undefined,
 ): FleetWorker {
   const isSameEngine = known !== undefined && known.given.endpoint === given.endpoint
+  const isSameLife = isSameEngine && known.given.incarnationId === given.incarnationId
   return {
     given,
     origin,
@@ -96,6 +102,7 @@ export function workerOf(
     lives,
     reasons: [],
     hindrances: isSameEngine ? known.hindrances : [],
+    drainsSinceMs: isSameLife ? known.drainsSinceMs : undefined,
   }
 }
 

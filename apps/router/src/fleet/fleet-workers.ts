@@ -26,6 +26,7 @@ import { type EventEndpoints, eventEndpointsOf } from './rank-endpoints.js'
 import { type EventServices, WorkerEventsLink } from './worker-events-link.js'
 import {
   type WorkerChanges,
+  type WorkerLifecycle,
   type WorkerOrigin,
   type WorkerRegistration,
   type WorkerView,
@@ -55,7 +56,13 @@ export class FleetWorkers {
     const { settings, clock: nowMs, resolve } = options
     this.#options = options
     const rules = new EndpointRules(settings.allowedHosts ?? loopbackHosts)
-    this.#services = { reader: new BatchReader(), nowMs, rules, resolve }
+    this.#services = {
+      reader: new BatchReader(),
+      nowMs,
+      rules,
+      resolve,
+      onApplied: (ts) => this.#listeners.forEach(({ onEventBatch }) => onEventBatch?.(ts)),
+    }
   }
 
   /** Known records. */
@@ -71,6 +78,14 @@ export class FleetWorkers {
   /** Every record, by model, routing group and id. */
   list(): WorkerView[] {
     return [...this.#workers.values()].map((worker) => this.#view(worker)).toSorted(byPlace)
+  }
+
+  /** Whether requests may go to a worker that is so far. */
+  takesRequests(lifecycle: WorkerLifecycle): boolean {
+    return (
+      lifecycle === 'schedulable' ||
+      (lifecycle === 'unschedulable' && this.#options.settings.isDirect === true)
+    )
   }
 
   /** Workers that take requests. */
@@ -344,7 +359,7 @@ export class FleetWorkers {
   /** Tells the partition whether the worker takes new requests. */
   #open(worker: FleetWorker): void {
     const { partition, registration } = worker
-    partition?.setOpen(registration.workerId, lifecycleOf(worker) === 'schedulable')
+    partition?.setOpen(registration.workerId, this.takesRequests(lifecycleOf(worker)))
   }
 
   #detach(worker: FleetWorker): void {

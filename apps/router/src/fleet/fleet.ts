@@ -163,7 +163,9 @@ export class Fleet {
    * `ROUTER_BAD_REQUEST`, `ROUTER_NOT_FOUND` for the worker, `ROUTER_DUPLICATE_REQUEST`, `ROUTER_NOT_FOUND` for the rank, those of hashing.
    */
   reserveOn(name: PartitionName, reservation: ExplicitReservation): Reservation {
-    const partition = this.ready(name)
+    const known = this.#partitions.find(name)
+    const isNamed = known !== undefined && this.#mayBeNamed(known, reservation.workerId)
+    const partition = isNamed ? known : this.ready(name)
     const { requestId, workerId, dpRank, prompt, effectivePrefillTokens, tracksPrefillTokens } = reservation
     const blocks = this.#hashed(partition, prompt)
     const promptTokens = tokensOf(prompt)
@@ -336,9 +338,15 @@ export class Fleet {
     }
   }
 
+  /** Whether a caller may choose this worker: it is here and does not drain. Whatever else keeps it from selections is the caller's to judge. */
+  #mayBeNamed(partition: FleetPartition, workerId: bigint): boolean {
+    if (partition.takesRequests(workerId)) return true
+    return partition.has(workerId) && this.workers.get(workerId)?.lifecycle === 'unschedulable'
+  }
+
   #bookOn(partition: FleetPartition, booking: Parameters<FleetPartition['router']['book']>[0]): Reservation {
     const { requestId, workerId, dpRank } = booking
-    if (!partition.takesRequests(workerId)) {
+    if (!this.#mayBeNamed(partition, workerId)) {
       const message = `worker ${workerId} is not in this partition, or takes no requests`
       throw new RouterError('ROUTER_NOT_FOUND', message, { workerId })
     }

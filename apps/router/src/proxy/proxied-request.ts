@@ -167,11 +167,12 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
 
   /** Books a rank and sends the request there. Errors: those of `Fleet.reserve`. */
   #send(again?: Selection): void {
-    const { upstreams, watch, settings, nowMs } = this.#state
+    const { fleet, upstreams, watch, settings, nowMs } = this.#state
     const bookings = this.#bookings!
     let selection = again === undefined ? bookings.reserve() : bookings.reserveAgain(again)
     let watched = watch?.begin(selection.workerId)
-    while (watch !== undefined && watched === undefined) {
+    // A worker that the client chose gets its request whatever speaks against it.
+    while (watch !== undefined && watched === undefined && fleet.settings.isDirect !== true) {
       bookings.free()
       bookings.exclude(selection.workerId)
       selection = bookings.reserve()
@@ -190,7 +191,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       deadlineMs: this.#startedMs + settings.requestTimeoutMs,
     })
     this.#attempt = attempt
-    const { registration, origin } = this.#state.fleet.workers.get(workerId)!
+    const { registration, origin } = fleet.workers.get(workerId)!
     const { acceptsNvext = false } = registration
     const { table } = bookings.partition.router.partition
     const ranks = table.workers[table.workerIndexOf(workerId)]?.dataParallelSize ?? 1

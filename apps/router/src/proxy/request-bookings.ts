@@ -54,6 +54,7 @@ export class RequestBookings {
         overlapBlocks: (matched) => reader.overlapBlocks(reading, matched),
       },
       isUnhashed: exactness === 'nothing',
+      affinityTarget: facts.workerId === undefined ? undefined : { workerId: facts.workerId },
       allowedWorkerIds: undefined,
       pinnedWorker: undefined,
     }

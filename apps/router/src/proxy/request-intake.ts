@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type ObjectEntry, type PromptReading, scanObject } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
+import { HttpError } from '../http/http-error.js'
 import { type BodyEdits, spliceBody } from './body-splices.js'
 import { saltOfClient, sentSalt } from './cache-salts.js'
 import type { ProxyEndpoint } from './endpoints.js'
@@ -27,7 +28,8 @@ export interface RequestIntake {
 
 /**
  * Reads a request: who should answer it, what it is routed on, and what the engine gets. Errors: those of `scanObject`, of
- * `readRoutingFacts`, of `ServedModels.resolve` and of `PromptReader.read`; `ROUTER_NOT_READY`.
+ * `readRoutingFacts`, of `ServedModels.resolve` and of `PromptReader.read`; `ROUTER_NOT_READY`; `bad_request` where nobody but the request
+ * chooses a worker and it names none.
  */
 export function takeIn(
   { fleet, models, reader, settings }: ProxyState,
@@ -39,6 +41,7 @@ export function takeIn(
   const nvext = scan.find('nvext')
   const { trustsRoutingHeaders: trustsHeaders, readsNvext } = settings
   const facts = readRoutingFacts(headers, nvext && valueOf(body, nvext), { trustsHeaders, readsNvext })
+  if (fleet.settings.isDirect === true && facts.workerId === undefined) throw unnamed()
   const named = scan.find('model')
   const name = named && textOf(valueOf(body, named))
   const model = models.resolve(name)
@@ -72,6 +75,15 @@ export function takeIn(
   const stream = scan.find('stream')
   const wantsStream = stream !== undefined && body[stream.valueStart] === letterT
   return { facts, model, partition, reading, bodyFor, addedUsage, wantsStream }
+}
+
+function unnamed(): HttpError {
+  const accepted =
+    'header x-dynamo-worker-instance-id, or nvext.backend_instance_id, of clients that are trusted'
+  return new HttpError(
+    'bad_request',
+    `router mode is direct: a request must name its worker; accepted: ${accepted}`,
+  )
 }
 
 function valueOf(body: Uint8Array, { valueStart, valueEnd }: ObjectEntry): Uint8Array {

@@ -141,8 +141,8 @@ export class ServedModels {
     for (const { registration, facts, lifecycle, origin } of this.#workers.list()) {
       const { workerId, modelName: partition = 'default', role = 'aggregated' } = registration
       if (role !== 'aggregated') continue
-      const takesRequests = lifecycle === 'schedulable'
-      if (takesRequests) workersOf.set(partition, (workersOf.get(partition) ?? 0) + 1)
+      const isOpen = this.#workers.takesRequests(lifecycle)
+      if (isOpen) workersOf.set(partition, (workersOf.get(partition) ?? 0) + 1)
       // Those of the selection listener are never contacted.
       if (origin === 'selection') continue
       if (registration.modelName === undefined && facts === undefined) {
@@ -153,7 +153,7 @@ export class ServedModels {
       const models = told.some(({ id }) => id === partition) ? told : [{ id: partition }, ...told]
       for (const model of models) {
         this.#offer(model.id)
-        if (!takesRequests) continue
+        if (!isOpen) continue
         const known = entries.get(model.id)
         // A name is of one partition: of that which is called so, or of the first.
         if (known === undefined || (known.partition !== partition && model.id === partition)) {

@@ -48,6 +48,7 @@ export function createFleet(
     ...(maxRequestsPerRank === undefined ? {} : { maximumRequestsPerRank: maxRequestsPerRank }),
     drainTimeoutMs: 1000 * settings.drainTimeoutSecs,
     learnsFacts,
+    isDirect: settings.mode === 'direct',
     allowedHosts: settings.workerAllow,
   }
   return new Fleet({

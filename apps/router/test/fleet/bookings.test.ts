@@ -86,6 +86,21 @@ describe('bookings', () => {
     expect(codeOf(() => fleet.outputBlock('nobody', 1))).toBe('ROUTER_NOT_FOUND')
   })
 
+  it('on a rank of the caller are made whatever keeps the worker from selections, but for a drain', () => {
+    const { fleet, select, requests } = twoWorkers()
+    const explicit = (requestId: string, workerId: bigint) =>
+      codeOf(() => fleet.reserveOn(everybody, { requestId, workerId, dpRank: 0, prompt: promptOf('a') }))
+    for (const id of [1n, 2n])
+      fleet.workers.setHindrances(id, [{ code: 'inhibited', detail: 'connection refused', sinceMs: 0 }])
+    expect(codeOf(() => select('a'))).toBe('ROUTER_NOT_READY')
+    expect([explicit('x', 1n), explicit('y', 2n)]).toEqual([undefined, undefined])
+    expect(explicit('z', 3n)).toBe('ROUTER_NOT_READY')
+    expect(requests()).toEqual({ '1.0': 1, '2.0': 1 })
+    fleet.workers.setHindrances(2n, [])
+    fleet.workers.drain(1n)
+    expect(explicit('z', 1n)).toBe('ROUTER_NOT_FOUND')
+  })
+
   it('that nobody frees expire', () => {
     const { fleet, reserve, requests, clock } = twoWorkers()
     reserve('r', 'ab', { allowedWorkerIds: [1n] })

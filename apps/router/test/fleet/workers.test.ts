@@ -157,7 +157,7 @@ describe('what goes and what stays', () => {
 })
 
 describe('a worker that takes no new requests', () => {
-  it('drains: what runs ends, then it goes; a new registration ends the draining', () => {
+  it('drains: what runs ends, then it goes, unless another engine is registered in its place', () => {
     const { add, fleet, select, reserve, clock } = testFleet()
     add(1)
     add(2)
@@ -178,7 +178,13 @@ describe('a worker that takes no new requests', () => {
     reserve('late', 'ab')
     fleet.workers.drain(2n)
     expect(codeOf(() => select('ab'))).toBe('ROUTER_NOT_READY')
-    expect(add(2).lifecycle).toBe('schedulable')
+    expect(add(2, { totalKvBlocks: 9 }).lifecycle).toBe('draining')
+    expect(fleet.workers.patch(2n, { taints: ['spot'] }).lifecycle).toBe('draining')
+    expect(codeOf(() => select('ab'))).toBe('ROUTER_NOT_READY')
+    expect(fleet.workers.patch(2n, { incarnationId: 'next' }).lifecycle).toBe('schedulable')
+    expect(select('ab').workerId).toBe(2n)
+    fleet.workers.drain(2n)
+    expect(add(2, { endpoint: 'http://other' }).lifecycle).toBe('schedulable')
     expect(select('ab').workerId).toBe(2n)
     fleet.workers.drain(2n)
     clock.ms = 300_000

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { EndpointRules } from '../../src/fleet/endpoint-rules.js'
+import { loadServePolicy } from '../../src/serve-policy.js'
 import { afterTest, ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
 
 describe('A1: what is refused, and how', () => {
@@ -116,6 +117,30 @@ describe('A1: what is refused, and how', () => {
     expect(await code({ 'x-dynamo-worker-instance-id': '-1' })).toEqual([400, 'bad_request'])
     expect(await code({ 'x-dynamo-request-priority': 'high' })).toEqual([400, 'bad_request'])
     expect(await code({ 'x-router-routing-group': 'other' })).toEqual([503, 'not_ready'])
+  })
+
+  test('in direct mode: who names no worker; named ones get their requests whatever speaks against them', async () => {
+    const engines = await Promise.all([engineOf(), engineOf()])
+    const { bundle: policy } = await loadServePolicy({ flags: { 'router-mode': 'direct' } })
+    const watch = { begin: () => undefined }
+    const router = await proxyOf(engines, { policy, fleet: { isDirect: true }, watch })
+    const asked = async (headers: Record<string, string>, more = {}) => {
+      const answer = await ask(router, chatPath, chat('hello', { max_tokens: 1, ...more }), { headers })
+      return [answer.status, answer.headers.get('x-router-worker') ?? answer.json.error.code]
+    }
+    expect(await asked({})).toEqual([400, 'bad_request'])
+    expect(await asked({ 'x-dynamo-dp-rank': '0' })).toEqual([400, 'bad_request'])
+    for (const id of [1n, 2n])
+      router.fleet.workers.setHindrances(id, [{ code: 'inhibited', detail: 'refused', sinceMs: 0 }])
+    for (const id of [2, 1, 2]) {
+      expect(await asked({ 'x-dynamo-worker-instance-id': String(id) })).toEqual([200, `${id}.0`])
+      expect(await asked({}, { nvext: { backend_instance_id: id, dp_rank: 0 } })).toEqual([200, `${id}.0`])
+    }
+    expect(await asked({ 'x-dynamo-worker-instance-id': '3' })).toEqual([503, 'no_endpoints'])
+    engines[0]!.addFault({ kind: 'error', status: 503 })
+    expect(await asked({ 'x-dynamo-worker-instance-id': '1' })).toEqual([503, 'upstream_failed'])
+    router.fleet.workers.drain(2n)
+    expect(await asked({ 'x-dynamo-worker-instance-id': '2' })).toEqual([503, 'no_endpoints'])
   })
 
   test('hints of clients that are not trusted count for nothing; their salt still sets them apart', async () => {

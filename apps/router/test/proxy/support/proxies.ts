@@ -1,6 +1,7 @@
 import { type RequestListener, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createPromptReader } from '@router/prompt'
+import type { PolicyBundle } from '@router/sdk'
 import { type MockEngine, type MockEngineOptions, startMockEngine } from 'router-mock-engine'
 import { afterEach } from 'vitest'
 import { shippedCatalog } from '../../../src/catalog.js'
@@ -62,6 +63,8 @@ export interface ProxyHost {
 export interface HostOptions {
   readonly proxy?: ProxySettings
   readonly fleet?: FleetSettings
+  /** Default: the built-in one. */
+  readonly policy?: PolicyBundle | undefined
   readonly access?: AccessSettings
   readonly watch?: WorkerWatch
   /** Clock of the proxy. */
@@ -76,7 +79,7 @@ export async function proxyOf(
 ): Promise<ProxyHost> {
   let seed = 7n
   const fleet = new Fleet({
-    policy: shippedCatalog().resolve({}),
+    policy: options.policy ?? shippedCatalog().resolve({}),
     clock: () => performance.now(),
     random: () => ++seed,
     settings: { usesKvEvents: false, ...options.fleet },
