@@ -14,8 +14,10 @@ export interface CommandContext {
   /** u64. */
   readonly randomSeed: () => bigint
   readonly nowMs: () => number
-  /** Resolves when the process is asked to stop. */
-  readonly untilStopped: () => Promise<void>
+  /** Tells of every request to stop from now on: `SIGINT` is a person at a terminal, `SIGTERM` whoever looks after the process. */
+  readonly onStop: (listener: (signal: 'SIGINT' | 'SIGTERM') => void) => void
   /** Sets the exit code; does not end the process. */
   readonly exit: (code: number) => void
+  /** Ends the process at once. */
+  readonly die: (code: number) => void
 }

@@ -14,12 +14,12 @@ export function processContext(invocation: string, folder: string): CommandConte
     folder,
     randomSeed: () => randomBytes(8).readBigUInt64LE(),
     nowMs: () => performance.now(),
-    untilStopped: () =>
-      new Promise((resolve) => {
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())
-      }),
+    onStop: (listener) => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => listener(signal))
+    },
     exit: (code) => {
       process.exitCode = code
     },
+    die: (code) => process.exit(code),
   }
 }

@@ -25,8 +25,11 @@ export async function run(args: readonly string[], environment: Record<string, s
     folder: process.cwd(),
     randomSeed: () => 1n,
     nowMs: () => 0,
-    untilStopped: () => Promise.resolve(),
+    onStop: (listener) => listener('SIGINT'),
     exit: (code) => {
+      exitCode = code
+    },
+    die: (code) => {
       exitCode = code
     },
   })

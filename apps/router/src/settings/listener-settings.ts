@@ -1,4 +1,4 @@
-import { setting } from './setting.js'
+import { longestTimerSecs, setting } from './setting.js'
 
 const ours = { alias: null }
 const megabytes = { minimum: 1, maximum: 1_048_576 }
@@ -71,7 +71,7 @@ export const listenerSettings = {
   }),
   keepAliveSecs: setting('http-keep-alive-secs', 'number', 75, 'idle client connections are kept, seconds', {
     ...ours,
-    maximum: 31_536_000,
+    maximum: longestTimerSecs,
   }),
   drainGraceSecs: setting(
     'drain-grace-secs',
@@ -80,7 +80,7 @@ export const listenerSettings = {
     'not ready but still accepting before that, seconds',
     {
       ...ours,
-      maximum: 31_536_000,
+      maximum: longestTimerSecs,
     },
   ),
   gracefulShutdownSecs: setting(
@@ -88,13 +88,13 @@ export const listenerSettings = {
     'number',
     120,
     'time for streams to finish at the end, seconds',
-    { maximum: 31_536_000 },
+    { maximum: longestTimerSecs },
   ),
   logFormat: setting(
     'log-format',
     ['pretty', 'json'],
     undefined,
-    'else pretty on a terminal, json elsewhere',
+    'form of log lines; else pretty on a terminal, json elsewhere',
     ours,
   ),
   logLevel: setting('log-level', logLevels, 'info', 'least severity that is logged', ours),

@@ -1,7 +1,7 @@
-import { setting } from './setting.js'
+import { longestTimerSecs, setting } from './setting.js'
 
 const ours = { alias: null, needs: 'main' } as const
-const timeout = { ...ours, minimum: 0.001, maximum: 31_536_000 }
+const timeout = { ...ours, minimum: 0.001, maximum: longestTimerSecs }
 
 /** Requests of the OpenAI API: tries, time-outs, prompts, models (host.md 14.2, 16.2, 17.0). */
 export const requestSettings = {
@@ -36,7 +36,7 @@ export const requestSettings = {
     'number',
     4,
     'idle engine connections are kept, seconds',
-    { ...ours, maximum: 31_536_000 },
+    { ...ours, maximum: longestTimerSecs },
   ),
   sseKeepAliveMs: setting(
     'http-sse-keep-alive-interval-ms',

@@ -51,6 +51,9 @@ interface SettingDetails {
   readonly needs?: 'kv' | 'main'
 }
 
+/** Timers of Node take no more. */
+export const longestTimerSecs = 2_147_483
+
 /** A setting whose variable, and whose alias unless it says otherwise, follow from its flag. */
 export function setting(
   flag: string,

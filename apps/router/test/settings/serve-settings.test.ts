@@ -2,7 +2,6 @@ import { ConfigError } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
 import { serveSettings } from '../../src/settings/serve-setting-table.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
-import { fileWith, run } from '../support.js'
 
 const issuesOf = (call: () => unknown) => {
   try {
@@ -79,41 +78,5 @@ describe('C1: settings of the services', () => {
   it('every fault is told at once', () => {
     const environment = { ROUTER_TTL_SECS: 'x', ROUTER_MAX_TREE_SIZE: 'y' }
     expect(issuesOf(() => readServeSettings({ environment }))).toHaveLength(2)
-  })
-})
-
-describe('router serve', () => {
-  it('starts, says where, and ends when it is asked to', async () => {
-    const { exitCode, output, errors } = await run(['serve', '--selection-port', '0'])
-    expect([exitCode, errors]).toEqual([0, ''])
-    expect(output).toMatch(/^selection API on http:\/\/127\.0\.0\.1:\d+$/)
-  })
-
-  it('takes a policy file, and says what is wrong with one', async () => {
-    const good = fileWith('router: {use_kv_events: false}')
-    expect((await run(['serve', '--selection-port', '0', '--router-policy-config', good])).exitCode).toBe(0)
-    // U53
-    const typo = fileWith(
-      'worker_selection:\n  instances: [{name: a, type: dynamo-default-cost-fn, parameters: {prefil_load_scale: 1}}]',
-    )
-    const { exitCode, errors } = await run(['serve', '--selection-port', '0', '--router-policy-config', typo])
-    expect(exitCode).toBe(1)
-    expect(errors).toMatch(/prefil_load_scale.*prefill_load_scale/s)
-  })
-
-  it.each([
-    [['serve'], 2, /selection-port/],
-    [['serve', '--selection-port', '70000'], 2, /65535/],
-    [['serve', '--selection-port', '0', '--selection-prt', '1'], 2, /unknown option/],
-    [['serve', '--selection-port', '0', '--host', '0.0.0.0'], 1, /loopback/],
-    [['serve', '--selection-port', '0', '--host', '203.0.113.7'], 1, /loopback/],
-  ])('%j ends with %i', async (args, exitCode, errors) => {
-    const ended = await run(args)
-    expect([ended.exitCode, ended.output]).toEqual([exitCode, ''])
-    expect(ended.errors).toMatch(errors)
-  })
-
-  it('has examples in its help', async () => {
-    expect((await run(['serve', '--help'])).output).toMatch(/router serve --selection-port 8092/)
   })
 })
