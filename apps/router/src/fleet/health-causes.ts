@@ -1,31 +1,35 @@
-/** Why the router is not wholly well (host.md 13.3). */
-export type HealthCauseCode =
-  | 'no_workers'
-  | 'kv_events_silent'
-  | 'kv_events_disconnected'
-  | 'index_started_empty'
-  | 'index_rebuilding'
-  | 'approximate_mode'
-  | 'block_size_mismatch'
-  | 'hash_layout_mismatch'
-  | 'hash_mismatch'
-  | 'index_blind'
-  | 'eviction_drift'
-  | 'tokenizer_missing'
-  | 'tokenizer_mismatch'
-  | 'tokenizer_slow'
-  | 'capacity_unknown'
-  | 'capacity_suspicious'
-  | 'undecodable_events'
-  | 'expired_bookings'
-  | 'replica_silent'
-  | 'replica_sync_down'
-  | 'discovery_invalid'
-  | 'config_conflict'
-  | 'inert_setting'
-  | 'session_prefix_hot'
-  | 'block_size_assumed'
-  | 'slow_event_loop'
+/** Every cause that there can be (host.md 13.3). */
+export const healthCauseCodes = [
+  'no_workers',
+  'kv_events_silent',
+  'kv_events_disconnected',
+  'index_started_empty',
+  'index_rebuilding',
+  'approximate_mode',
+  'block_size_mismatch',
+  'hash_layout_mismatch',
+  'hash_mismatch',
+  'index_blind',
+  'eviction_drift',
+  'tokenizer_missing',
+  'tokenizer_mismatch',
+  'tokenizer_slow',
+  'capacity_unknown',
+  'capacity_suspicious',
+  'undecodable_events',
+  'expired_bookings',
+  'replica_silent',
+  'replica_sync_down',
+  'discovery_invalid',
+  'config_conflict',
+  'inert_setting',
+  'session_prefix_hot',
+  'block_size_assumed',
+  'slow_event_loop',
+] as const
+
+/** Why the router is not wholly well. */
+export type HealthCauseCode = (typeof healthCauseCodes)[number]
 
 /** Something that is not as it should be, at one place. */
 export interface Finding {

@@ -12,6 +12,8 @@ export interface EventServices {
   readonly rules: EndpointRules
   /** Addresses of a host name; default: the resolver of the system. */
   readonly resolve?: ((name: string) => Promise<readonly string[]>) | undefined
+  /** A batch that had just come is in; when its engine made it, seconds since 1970. */
+  readonly onApplied?: ((ts: number) => void) | undefined
 }
 
 /** What a link tells its fleet. */
@@ -59,6 +61,7 @@ export class WorkerEventsLink {
       slotOf: (dpRank) => router.findSlot(workerId, dpRank),
       onIncarnation: (_count, cause) => listener.onIncarnation(cause),
       onWarning: listener.onWarning,
+      onApplied: services.onApplied,
     })
   }
 
