@@ -56,13 +56,8 @@ export class FleetWorkers {
     const { settings, clock: nowMs, resolve } = options
     this.#options = options
     const rules = new EndpointRules(settings.allowedHosts ?? loopbackHosts)
-    this.#services = {
-      reader: new BatchReader(),
-      nowMs,
-      rules,
-      resolve,
-      onApplied: (ts) => this.#listeners.forEach(({ onEventBatch }) => onEventBatch?.(ts)),
-    }
+    const onApplied = (ts: number): void => this.#listeners.forEach(({ onEventBatch }) => onEventBatch?.(ts))
+    this.#services = { reader: new BatchReader(), nowMs, rules, resolve, onApplied }
   }
 
   /** Known records. */
