@@ -59,7 +59,7 @@ function startProcess(
   return withPolicyFile(config.policy_yaml, async (path) => {
     const file = path === undefined ? {} : { DYN_ROUTER_POLICY_CONFIG: path }
     const child = spawn(program, [...first, 'serve', '--selection-port', '0'], {
-      env: { PATH: process.env['PATH'], ...config.env, ...file },
+      env: { PATH: process.env['PATH'], ROUTER_DRAIN_GRACE_SECS: '0', ...config.env, ...file },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
