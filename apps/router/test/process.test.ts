@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { bundleSources } from '@router/tooling/source-bundle'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startMockEngine } from 'router-mock-engine'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { exampleFleet, examplePolicy } from '../src/example.js'
 import { fileWith } from './support.js'
 
@@ -106,4 +107,128 @@ test('a package whose top-level await never settles is named', async () => {
   expect([exitCode, output]).toEqual([1, ''])
   expect(errors).toContain(`${path}:2:43: package './stalled.mjs' did not finish loading`)
   expect(errors).toContain('error: ROUTER_POLICY_PACKAGE_LOAD_FAILED')
+})
+
+describe('router serve', () => {
+  const started: { readonly kill: () => void }[] = []
+  afterEach(() => started.splice(0).forEach(({ kill }) => kill()))
+
+  /** A router process; ended after the test. */
+  async function serve(...args: string[]) {
+    const child = spawn(process.execPath, [binary, 'serve', ...args], {
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    started.push({ kill: () => child.kill('SIGKILL') })
+    let output = ''
+    const ended = new Promise<number | null>((done) => child.on('close', done))
+    const told = new Promise<string>((found) => {
+      const read = (chunk: Buffer): void => {
+        output += String(chunk)
+        const [, url] = /^(?:router|selection API) on ([^\s:]+:\/\/[^\s:]+:\d+)/m.exec(output) ?? []
+        if (url !== undefined) found(url)
+      }
+      for (const stream of [child.stdout, child.stderr]) stream.on('data', read)
+    })
+    const url = await Promise.race([told, ended.then(() => Promise.reject(new Error(output)))])
+    return { url, ended, stop: (signal: NodeJS.Signals) => child.kill(signal), output: () => output }
+  }
+
+  const slowEngine = async () => {
+    const timing = { type: 'fixed', prefill_ms: 1, decode_ms: 20 } as const
+    const engine = await startMockEngine({ speedup: 1, timing })
+    started.push({ kill: () => void engine.close() })
+    return engine
+  }
+
+  /** The answer of a stream, of which the first bytes are here. */
+  async function stream(url: string, tokens: number) {
+    const body = { model: 'mock-model', prompt: 'hi', max_tokens: tokens, ignore_eos: true, stream: true }
+    const headers = { 'content-type': 'application/json' }
+    const answer = await fetch(`${url}/v1/completions`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    })
+    const reader = answer.body!.getReader()
+    const first = await reader.read()
+    const rest = (async () => {
+      let text = String(first.value)
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) return text
+        text += Buffer.from(value).toString()
+      }
+    })()
+    return { status: answer.status, rest }
+  }
+
+  const readiness = async (url: string) => (await fetch(`${url}/ready`)).status
+
+  async function untilReadiness(url: string, status: number): Promise<void> {
+    while ((await readiness(url)) !== status) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+
+  test('SIGTERM: not ready but serving, until a second one cuts what is open and ends it with 1', async () => {
+    const engine = await slowEngine()
+    const router = await serve('--port', '0', '--worker', engine.url, '--drain-grace-secs', '3600')
+    await untilReadiness(router.url, 200)
+    const open = await stream(router.url, 5000)
+    router.stop('SIGTERM')
+    await untilReadiness(router.url, 503)
+    const late = await stream(router.url, 2)
+    expect([late.status, (await late.rest).endsWith('[DONE]\n\n')]).toEqual([200, true])
+    const cut = open.rest.then(
+      (text) => text.includes('[DONE]'),
+      () => false,
+    )
+    router.stop('SIGTERM')
+    expect([await router.ended, await cut]).toEqual([1, false])
+  })
+
+  test('SIGTERM: streams end, then the process does, with 0', async () => {
+    const engine = await slowEngine()
+    const router = await serve('--port', '0', '--worker', engine.url, '--drain-grace-secs', '0')
+    await untilReadiness(router.url, 200)
+    const open = await stream(router.url, 100)
+    router.stop('SIGTERM')
+    const text = await open.rest
+    expect(text.endsWith('[DONE]\n\n')).toBe(true)
+    expect(text.match(/^data: \{/gm)!.length).toBeGreaterThan(90)
+    expect(await router.ended).toBe(0)
+    expect(router.output()).toMatch(/^router on \S+: 1 worker, policy default, mode kv$/m)
+  })
+
+  test('SIGTERM: what does not end within the shutdown time is cut', async () => {
+    const engine = await slowEngine()
+    const times = ['--drain-grace-secs', '0', '--http-graceful-shutdown-timeout-secs', '0.2']
+    const router = await serve('--port', '0', '--worker', engine.url, ...times)
+    await untilReadiness(router.url, 200)
+    const open = await stream(router.url, 30_000)
+    const cut = open.rest.then(
+      (text) => text.includes('[DONE]'),
+      () => false,
+    )
+    router.stop('SIGTERM')
+    expect([await router.ended, await cut]).toEqual([0, false])
+  })
+
+  test('a port that is taken: one error that names it, and nothing is left running', async () => {
+    const first = await serve('--selection-port', '0')
+    const { port } = new URL(first.url)
+    const second = await node([binary, 'serve', '--port', '0', '--selection-port', port])
+    expect([second.exitCode, second.output]).toEqual([1, ''])
+    expect(second.errors).toMatch(
+      new RegExp(
+        `^--selection-port=${port}: it is taken .*; accepted: .*\nerror: ROUTER_CONFIG_INVALID\n$`,
+        'u',
+      ),
+    )
+  })
+
+  test('its help has every flag', async () => {
+    const help = await node([binary, 'serve', '--help'])
+    expect(help).toMatchObject({ exitCode: 0, errors: '' })
+    expect(help.output).toContain('  --first-byte-timeout-secs <number>')
+  })
 })
