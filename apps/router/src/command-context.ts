@@ -6,6 +6,10 @@ export interface CommandContext {
   /** Writes a line, or several, to standard output. */
   readonly write: (text: string) => void
   readonly writeError: (text: string) => void
+  /** Takes a line of the log, with its line break; for standard error. */
+  readonly writeLog: (line: string) => void
+  /** Whether a person reads the log as it comes. */
+  readonly hasReader: boolean
   readonly colors: ReturnType<typeof createColors>
   /** How the user started the command, for examples: `router explain` or `npm start --`. */
   readonly invocation: string

@@ -2,13 +2,20 @@ import { randomBytes } from 'node:crypto'
 import process from 'node:process'
 import picocolors from 'picocolors'
 import type { CommandContext } from './command-context.js'
+import { type LogOutput, logOutput } from './observe/log-output.js'
 
 /** The context of a real process. */
 export function processContext(invocation: string, folder: string): CommandContext {
+  let log: LogOutput | undefined
   return {
     environment: process.env,
     write: (text) => process.stdout.write(`${text}\n`),
     writeError: (text) => process.stderr.write(`${text}\n`),
+    writeLog: (line) => {
+      log ??= logOutput({ fileDescriptor: process.stderr.fd })
+      log.write(line)
+    },
+    hasReader: process.stderr.isTTY,
     colors: picocolors.createColors(picocolors.isColorSupported && process.stdout.isTTY),
     invocation,
     folder,

@@ -20,6 +20,8 @@ export async function run(args: readonly string[], environment: Record<string, s
     environment,
     write: (text) => output.push(text),
     writeError: (text) => errors.push(text),
+    writeLog: (line) => errors.push(line.trimEnd()),
+    hasReader: true,
     colors: picocolors.createColors(false),
     invocation: 'router explain',
     folder: process.cwd(),

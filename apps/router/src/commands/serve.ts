@@ -2,6 +2,7 @@ import { ConfigError } from '@router/sdk'
 import { Command } from 'commander'
 import type { CommandContext } from '../command-context.js'
 import { counted } from '../fleet-notes.js'
+import { createLogger } from '../observe/router-log.js'
 import { loadServePolicy } from '../serve-policy.js'
 import { type RunningRouter, startRouter } from '../service/router-service.js'
 import { type ServeSettings, readServeSettings } from '../settings/serve-settings.js'
@@ -51,12 +52,12 @@ export function serveCommand(context: CommandContext): Command {
 
 async function serve({ flags, workers }: ServeTexts, context: CommandContext): Promise<void> {
   const { environment, folder, write } = context
-  const warn = ({ message }: { readonly message: string }): void =>
-    context.writeError(`${context.colors.yellow('warning')}: ${message}`)
   const policy = await loadServePolicy({ flags, environment, folder })
   const settings = readServeSettings({ flags, environment, policyFile: policy.policyFile, folder })
   const sources = readWorkerSources({ ...workers, environment, folder })
-  for (const warning of [...policy.warnings, ...settings.warnings]) warn(warning)
+  const { logFormat = context.hasReader ? 'pretty' : 'json', logLevel } = settings
+  const log = createLogger({ format: logFormat, level: logLevel, write: context.writeLog })
+  for (const { message } of [...policy.warnings, ...settings.warnings]) log.warn(message)
   const ports = portsOf(settings, sources)
   const router = await startRouter({
     settings,
@@ -65,7 +66,7 @@ async function serve({ flags, workers }: ServeTexts, context: CommandContext): P
     ports,
     clock: context.nowMs,
     random: context.randomSeed,
-    onWarning: warn,
+    log,
   }).catch((error: unknown) => {
     throw listenFault(error, settings) ?? error
   })

@@ -8,6 +8,7 @@ import type { Fleet } from '../fleet/fleet.js'
 import { HealthCauses } from '../fleet/health-causes.js'
 import { Access } from '../http/access.js'
 import { addJsonRoutes } from '../http/json-routes.js'
+import type { RouterLog } from '../observe/router-log.js'
 import { OpenAiProxy } from '../proxy/openai-proxy.js'
 import { PredictionCheck } from '../proxy/prediction-check.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
@@ -31,6 +32,8 @@ export interface RouterOptions extends ServiceHost {
   readonly sources?: WorkerSources | undefined
   /** What is served, 0 = a free port: `main` everything, `selection` the selection API alone. */
   readonly ports: { readonly main?: number | undefined; readonly selection?: number | undefined }
+  /** Told of requests, and of what is not well. */
+  readonly log?: RouterLog | undefined
   /** Told of every request of the proxy when it is over. Must not throw. */
   readonly onFinished?: ((facts: RequestFacts) => void) | undefined
 }
@@ -68,13 +71,20 @@ interface Front {
  * for settings that cannot be, those of building the policy, those of the system for an address that is taken; nothing is left running then.
  */
 export async function startRouter(options: RouterOptions): Promise<RunningRouter> {
-  const { settings, policy, ports, clock = monotonicMs, onWarning = () => undefined } = options
+  const { settings, policy, ports, log, clock = monotonicMs } = options
+  const onWarning = ({ code, message }: FleetWarning): void => {
+    log?.warn(message, { code })
+    options.onWarning?.({ code, message })
+  }
   const opened: (() => unknown)[] = []
   const closeAll = async (): Promise<void> => {
     for (const close of opened.splice(0).toReversed()) await close()
   }
   try {
-    const causes = new HealthCauses(Date.now, ({ code, detail: message }) => onWarning({ code, message }))
+    const causes = new HealthCauses(Date.now, (finding) => {
+      log?.cause(finding)
+      options.onWarning?.({ code: finding.code, message: finding.detail })
+    })
     const warn = (warning: FleetWarning): void => tellWarning(warning, causes, onWarning)
     const hasMain = ports.main !== undefined
     const fleet = createFleet(settings, policy, { ...options, onWarning: warn }, hasMain)
@@ -150,7 +160,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
 
 /** Everything that contacts engines. What is opened is added to `opened`. */
 async function openFront(
-  { settings, sources = {}, onFinished, onWarning }: RouterOptions,
+  { settings, sources = {}, log, onFinished }: RouterOptions,
   fleet: Fleet,
   shared: {
     readonly check: PredictionCheck
@@ -164,7 +174,7 @@ async function openFront(
   const reader = createPromptReader({
     budgetMs: settings.tokenizeBudgetMs,
     nowMs: clock,
-    onWarning: ({ code, message }) => onWarning?.({ code, message }),
+    onWarning: warn,
   })
   opened.push(() => reader.close())
   const tokenizers = await tokenizersOf(settings, fleet, reader, clock)
@@ -189,6 +199,7 @@ async function openFront(
     watch: workers.keeper,
     onFinished: (facts) => {
       check.add(facts)
+      log?.request(facts)
       onFinished?.(facts)
     },
     settings: {

@@ -91,10 +91,10 @@ describe('router serve', () => {
       DYN_NAMESPACE: 'x',
       ROUTER_TTL_SEC: '1',
     })
-    expect(errors.split('\n')).toEqual([
-      'warning: ROUTER_TTL_SEC has no effect: there is no such setting; did you mean ROUTER_TTL_SECS?',
-      'warning: DYN_NAMESPACE, DYN_SYSTEM_PORT: ignored, the router has no such settings',
-      'warning: whoever reaches 0.0.0.0 may send requests: there is no --api-key-file',
+    expect(errors.split('\n').map((line) => line.replace(/^[\d:.]+ /, ''))).toEqual([
+      'WARN  ROUTER_TTL_SEC has no effect: there is no such setting; did you mean ROUTER_TTL_SECS?',
+      'WARN  DYN_NAMESPACE, DYN_SYSTEM_PORT: ignored, the router has no such settings',
+      'WARN  whoever reaches 0.0.0.0 may send requests: there is no --api-key-file',
     ])
   })
 })
