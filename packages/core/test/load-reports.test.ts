@@ -22,7 +22,7 @@ function reportsHost(maxAgeMs?: number): {
 
 const rank = { workerId: 7n, dpRank: 3 }
 
-describe('S7: load reports (U36)', () => {
+describe('S7, U16, U36: load reports', () => {
   it('of several sources merge by field: a partial one erases nothing', () => {
     const { reports, slot } = reportsHost()
     expect(reports.read(slot)).toEqual(rank)

@@ -56,7 +56,7 @@ describe('dynamo-least-loaded', () => {
     )
   })
 
-  it('gives a worker that is four times as slow less than half of a fair share', () => {
+  it('U46: gives a worker that is four times as slow less than half of a fair share', () => {
     const router = routerOf(leastLoadedPolicy, workers(1, 2, 3, 4))
     const endsAt: { id: string; tick: number }[] = []
     let slow = 0
