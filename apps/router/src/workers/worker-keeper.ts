@@ -47,6 +47,8 @@ interface Kept {
   isOut: boolean
   /** Something was wrong since it was last asked. */
   wasSuspect: boolean
+  /** A probe succeeded. */
+  wasFound: boolean
   /** What its own health says, and what of that the fleet has: to see a change. */
   said: string
   shown: string
@@ -67,6 +69,8 @@ export class WorkerKeeper {
   readonly #kept = new Map<bigint, Kept>()
   readonly #noProgressMs: number
   readonly #stopListening: () => void
+  /** Somebody is to be avoided, and is not because nobody is better. */
+  #hasHidden = false
   #cancelChange: (() => void) | undefined
   #cancelSilence: (() => void) | undefined
 
@@ -132,7 +136,7 @@ export class WorkerKeeper {
     const isContacted = origin !== 'selection' && endpoint !== ''
     if (isContacted && known?.endpoint === endpoint && known.isTrusted === isTrusted) {
       // Its record may be complete now, or in another partition.
-      if (known.said !== '') this.#apply()
+      if (known.said !== '' || this.#hasHidden) this.#apply()
       return
     }
     this.#drop(workerId)
@@ -147,6 +151,7 @@ export class WorkerKeeper {
       learnedAtMs: -Infinity,
       isOut: false,
       wasSuspect: false,
+      wasFound: false,
       said: '',
       shown: '',
     }
@@ -183,6 +188,11 @@ export class WorkerKeeper {
       if (kept.abort.signal.aborted) return
       health.probeSucceeded(timers.nowMs())
       kept.wasSuspect = false
+      if (!kept.wasFound) {
+        kept.wasFound = true
+        // Now that it is there, others may be worse than somebody.
+        if (this.#hasHidden) this.#apply()
+      }
     } else {
       const { failure, status } = reply
       const detail = `GET ${kept.endpoint}/health: ${failure === undefined ? `status ${status}` : reply.detail}`
@@ -269,6 +279,7 @@ export class WorkerKeeper {
     const rows = [...this.#kept.values()].map((kept) => this.#rowOf(kept, nowMs))
     const open = new Set(rows.filter(({ isOpen }) => isOpen).map(({ partition }) => partition))
     let changeMs = Infinity
+    this.#hasHidden = rows.some(({ partition, soft }) => soft.length > 0 && !open.has(partition))
     for (const { kept, partition, hard, soft } of rows) {
       changeMs = Math.min(changeMs, kept.health.nextChangeMs(nowMs))
       // To be avoided means that others are better: with nobody else, it is as good as any.

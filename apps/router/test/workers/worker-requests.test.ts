@@ -120,6 +120,17 @@ describe('requests', () => {
     expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['schedulable', 'schedulable'])
   })
 
+  it('that failed keep the only worker out as soon as there is another', async () => {
+    const kept = openFleet()
+    kept.start(1)
+    await settled()
+    requestTo(kept, 1, 500)
+    expect(kept.lifecycle(1)).toBe('schedulable')
+    kept.start(2)
+    await settled()
+    expect([kept.lifecycle(1), kept.lifecycle(2)]).toEqual(['unschedulable', 'schedulable'])
+  })
+
   it('that fail do not count when the others only drain', async () => {
     const kept = openFleet()
     kept.start(1)
