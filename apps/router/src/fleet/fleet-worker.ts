@@ -120,6 +120,7 @@ export function viewOf(worker: FleetWorker, nowMs: number): WorkerView {
     facts,
     origin,
     lifecycle: lifecycleOf(worker),
+    incarnation: worker.lives.count + (worker.link?.events.incarnation ?? 0),
     reasons: [...reasons, ...hindrances.map((hindrance) => hindranceText(hindrance, nowMs))],
     hindrances,
   }

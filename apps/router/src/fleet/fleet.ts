@@ -1,8 +1,9 @@
 import {
   type PotentialLoad,
   type PromptRequest,
+  type ReservedRequest,
+  type RoutedExplanation,
   type RouterCore,
-  type SelectionExplanation,
   type SelectionResult,
   createRouterCore,
 } from '@router/core'
@@ -144,17 +145,16 @@ export class Fleet {
   reserve(
     name: PartitionName,
     request: FleetRequest,
-    booking: { readonly requestId: string; readonly isRelayed?: boolean; readonly isDispatched?: boolean },
+    booking: Pick<ReservedRequest, 'requestId' | 'isRelayed' | 'isDispatched' | 'onExplained'>,
   ): Selection {
     const partition = this.ready(name)
     this.checkUnbooked(booking.requestId)
     const blocks = this.#prepare(partition, request.prompt)
     const { router } = partition
     const asked = promptRequest(blocks, request)
-    const { requestId, isRelayed, isDispatched } = booking
-    const result = router.reserve({ ...asked, requestId, isRelayed, isDispatched })
+    const result = router.reserve({ ...asked, ...booking })
     const selection = this.#selectionOf(partition, asked, blocks, result)
-    if (isDispatched !== false) this.delivered(selection)
+    if (booking.isDispatched !== false) this.delivered(selection)
     return selection
   }
 
@@ -249,7 +249,7 @@ export class Fleet {
   }
 
   /** Takes a selection apart. A query. Errors: as `select`. */
-  explain(name: PartitionName, request: FleetRequest): SelectionExplanation {
+  explain(name: PartitionName, request: FleetRequest): RoutedExplanation {
     const partition = this.ready(name)
     return partition.router.explain(promptRequest(this.#prepare(partition, request.prompt), request))
   }

@@ -71,6 +71,8 @@ export interface WorkerView {
   readonly facts: EngineFacts | undefined
   readonly origin: WorkerOrigin
   readonly lifecycle: WorkerLifecycle
+  /** Processes of its engine before this one, as far as anybody noticed. */
+  readonly incarnation: number
   /** Why it is incomplete or unschedulable, a sentence each; empty otherwise. */
   readonly reasons: readonly string[]
   /** What keeps it from new requests beside its record. */

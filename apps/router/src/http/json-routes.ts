@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RouteAccess } from './access.js'
 import type { FrontDoor } from './answers.js'
@@ -17,11 +18,15 @@ export interface JsonRequest {
   readonly header: (name: string) => string | undefined
   /** The body. Errors: those of `JsonReader`. */
   readonly body: <T>(read: Read<T>) => T
+  /** As it came, for whoever reads it as another front door does. */
+  readonly raw: { readonly headers: IncomingHttpHeaders; readonly body: Buffer }
 }
 
 export interface JsonAnswer {
   readonly status: number
   readonly body: JsonValue
+  /** In place of the body: an answer that is no JSON. */
+  readonly text?: { readonly contentType: string; readonly content: string }
 }
 
 /** A path and verb that takes JSON, or nothing, and answers JSON. */
@@ -64,8 +69,10 @@ export function addJsonRoutes(
       handler: (request, reply) => {
         // For callers whose JSON cannot hold 64 bits.
         const hasTextIds = request.url.includes('ids=') && queryOf(request.url).get('ids') === 'string'
-        const send = ({ status, body }: JsonAnswer): FastifyReply =>
-          sendJson(reply, status, body, hasTextIds ? 'worker_id' : undefined)
+        const send = ({ status, body, text }: JsonAnswer): FastifyReply =>
+          text === undefined
+            ? sendJson(reply, status, body, hasTextIds ? 'worker_id' : undefined)
+            : reply.code(status).header('content-type', text.contentType).send(text.content)
         const answer = handle(jsonRequest(request, onUnknownKeys))
         return answer instanceof Promise ? answer.then(send) : send(answer)
       },
@@ -93,6 +100,10 @@ function jsonRequest(request: FastifyRequest, onUnknownKeys: (count: number) => 
   const parameters = request.params as Readonly<Record<string, string>>
   let query: URLSearchParams | undefined
   return {
+    get raw() {
+      const { headers, body } = request
+      return { headers, body: (body as Buffer | null | undefined) ?? Buffer.alloc(0) }
+    },
     parameter: (name) => {
       const value = parameters[name] ?? ''
       if (value === '') throw new HttpError('not_found', 'a part of the path is empty')

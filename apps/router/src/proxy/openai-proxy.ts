@@ -45,6 +45,11 @@ export class OpenAiProxy {
     this.#sweep = setInterval(() => this.#check(), everyMs).unref()
   }
 
+  /** What its requests share, for whoever asks about a request without making one. */
+  get state(): ProxyState {
+    return this.#state
+  }
+
   /** Requests in flight. */
   get inFlight(): number {
     return this.#state.live.size

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PromptReading } from '@router/prompt'
 import type { Selection } from '../fleet/fleet-request.js'
 import { HttpError } from '../http/http-error.js'
+import { recorderOf } from '../observe/proxy-decisions.js'
 import { answerExtras, extrasEvent, placementHeaders } from './answer-extras.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
@@ -161,7 +162,10 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     if (this.#isOver) return
     this.#reading = reading
     this.#readingMs = this.#state.nowMs() - this.#bodyMs
-    this.#bookings = new RequestBookings(this.#state, intake, reading)
+    const { headers } = this.#request
+    const about = { id: this.#requestId, path: this.#target.path, headers }
+    const recorder = recorderOf(this.#state, about, intake, reading)
+    this.#bookings = new RequestBookings(this.#state, intake, reading, recorder)
     this.#send()
   }
 

@@ -2,6 +2,7 @@ import type { PromptReader } from '@router/prompt'
 import type { Fleet } from '../fleet/fleet.js'
 import type { Access } from '../http/access.js'
 import type { OverloadAnswers } from '../http/answers.js'
+import type { DecisionRecords } from '../observe/decision-records.js'
 import type { BodyLimits } from './body-buffers.js'
 import type { RequestFacts } from './request-facts.js'
 import type { UpstreamSettings } from './upstreams.js'
@@ -16,6 +17,8 @@ export interface ProxyOptions {
   readonly settings?: ProxySettings
   /** Judges workers by their requests; absent = nobody does. */
   readonly watch?: WorkerWatch | undefined
+  /** Keeps how requests came to their ranks; absent = nobody does. */
+  readonly decisions?: DecisionRecords | undefined
   /** Told of every request when it is over. Must not throw. */
   readonly onFinished?: ((facts: RequestFacts) => void) | undefined
   /** Monotonic, milliseconds. Default `performance.now`. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PromptReader } from '@router/prompt'
 import type { Fleet } from '../fleet/fleet.js'
+import type { DecisionRecords } from '../observe/decision-records.js'
 import { BodyBuffers } from './body-buffers.js'
 import { type ProxyOptions, type RequestSettings, requestSettings } from './proxy-settings.js'
 import type { RequestFacts } from './request-facts.js'
@@ -31,6 +32,7 @@ export class ProxyState {
   /** Requests that are not over. */
   readonly live = new Set<LiveRequest>()
   readonly watch: WorkerWatch | undefined
+  readonly decisions: DecisionRecords | undefined
   readonly onFinished: ((facts: RequestFacts) => void) | undefined
   readonly nowMs: () => number
   // Nobody else has ids that begin so.
@@ -46,6 +48,7 @@ export class ProxyState {
     this.upstreams = new Upstreams(settings.upstreams)
     this.bodies = new BodyBuffers(settings.bodies)
     this.watch = watch
+    this.decisions = options.decisions
     this.onFinished = onFinished
     this.nowMs = nowMs
   }

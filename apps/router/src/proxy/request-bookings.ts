@@ -1,8 +1,9 @@
-import type { HashedPrompt } from '@router/core'
+import type { HashedPrompt, RoutedExplanation } from '@router/core'
 import type { PromptReading } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import type { RequestTerms, Selection } from '../fleet/fleet-request.js'
 import type { Fleet } from '../fleet/fleet.js'
+import type { OnExplained } from '../observe/decision-records.js'
 import type { ProxyState } from './proxy-state.js'
 import type { RequestIntake } from './request-intake.js'
 
@@ -21,6 +22,7 @@ export class RequestBookings {
   readonly #pin: { readonly workerId: bigint | undefined; readonly dpRank: number | undefined }
   /** Workers that it may go to; absent = all of the partition. */
   readonly #allowed: readonly bigint[] | undefined
+  readonly #onExplained: OnExplained | undefined
   readonly #innerId: string
   readonly #tried = new Set<bigint>()
   #tries = 0
@@ -32,6 +34,7 @@ export class RequestBookings {
     { fleet, reader, owners, nextInnerId }: ProxyState,
     intake: RequestIntake,
     reading: PromptReading,
+    onExplained?: OnExplained,
   ) {
     const { facts, model, partition } = intake
     const { blocks, chunks, allTokens, exactness, body } = reading
@@ -39,6 +42,7 @@ export class RequestBookings {
     const holder = previousResponseId === undefined ? undefined : owners.get(previousResponseId)
     this.partition = partition
     this.#fleet = fleet
+    this.#onExplained = onExplained
     this.#innerId = nextInnerId()
     this.#pin = facts
     this.#allowed =
@@ -70,6 +74,15 @@ export class RequestBookings {
     // A rank of whichever worker: of the one that was chosen.
     this.free()
     return this.#book({ workerId: selection.workerId, dpRank }, undefined)
+  }
+
+  /** Takes apart where it would go first. A query. Errors: those of `Fleet.explain`. */
+  explain(): RoutedExplanation {
+    const { workerId, dpRank } = this.#pin
+    const terms = this.#terms
+    terms.pinnedWorker = workerId !== undefined && dpRank !== undefined ? { workerId, dpRank } : undefined
+    terms.allowedWorkerIds = this.#untried()
+    return this.#fleet.explain(this.partition.name, { prompt: this.#prompt, terms })
   }
 
   /** Books it where it was before. Errors: those of `Fleet.reserve`. */
@@ -120,7 +133,7 @@ export class RequestBookings {
     const terms = this.#terms
     terms.pinnedWorker = pinnedWorker
     terms.allowedWorkerIds = allowed
-    const booking = { requestId, isRelayed: true, isDispatched: false }
+    const booking = { requestId, isRelayed: true, isDispatched: false, onExplained: this.#onExplained }
     const selection = this.#fleet.reserve(this.partition.name, { prompt: this.#prompt, terms }, booking)
     this.#bookingId = requestId
     return selection

@@ -34,7 +34,7 @@ export interface RequestIntake {
 export function takeIn(
   { fleet, models, reader, settings }: ProxyState,
   target: ProxyEndpoint,
-  { headers }: IncomingMessage,
+  { headers }: Pick<IncomingMessage, 'headers'>,
   body: Buffer,
 ): RequestIntake {
   const scan = scanObject(body)

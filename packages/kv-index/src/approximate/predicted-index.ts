@@ -26,6 +26,11 @@ export class PredictedIndex {
     return this.#retention.size
   }
 
+  /** Blocks of one rank. */
+  sizeOf(rank: number): number {
+    return this.#retention.sizeOf(rank)
+  }
+
   /** A rank was sent a prompt. See `LifetimeRetention.insert`. */
   insert(rank: number, blocks: PromptBlocks, nowMs: number): void {
     this.#retention.insert(rank, blocks, nowMs)

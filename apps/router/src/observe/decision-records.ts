@@ -1,0 +1,131 @@
+import { deserialize, serialize } from 'node:v8'
+import type { RoutedExplanation } from '@router/core'
+import type { JsonValue } from '../http/json-writer.js'
+import { type DecisionSubject, decisionJson } from './decision-json.js'
+
+/** How many decisions are recorded and kept. */
+export interface DecisionSettings {
+  /** Decisions a second, of 64 ranks or fewer; larger ones count for more. 0 = only those that are asked for. Default 10. */
+  readonly perSecond?: number | undefined
+  /** Default 10,000. */
+  readonly maximumRecords?: number | undefined
+  /** Default 64 MiB. */
+  readonly maximumBytes?: number | undefined
+  /** Monotonic, milliseconds. */
+  readonly nowMs: () => number
+  /** Milliseconds since 1970. Default `Date.now`. */
+  readonly wallMs?: (() => number) | undefined
+}
+
+/** Told how a selection came about. */
+export type OnExplained = (explanation: RoutedExplanation) => void
+
+interface Kept {
+  readonly requestId: string | undefined
+  /** Serialised, outside of the heap: nothing that a collection has to walk. */
+  readonly bytes: Buffer
+}
+
+/** Ranks that cost as much as a small decision does by itself. */
+const ranksPerShare = 64
+/** A quiet time lets so many seconds' worth of decisions through at once. */
+const burstSeconds = 10
+/** What an entry takes beside its bytes and the characters of its id. */
+const entryBytes = 200
+
+/**
+ * Decision records: how requests came to their ranks, the last ones, by request id. A sample, bounded in what it costs: so many a second,
+ * all of them while there are no more than that, and those that somebody asks for. Bounded in number and bytes; oldest forgotten first.
+ */
+export class DecisionRecords {
+  readonly #perMs: number
+  readonly #maximumRecords: number
+  readonly #maximumBytes: number
+  readonly #nowMs: () => number
+  readonly #wallMs: () => number
+  // In the order of their decisions.
+  readonly #records = new Map<number, Kept>()
+  #recorded = 0
+  #bytes = 0
+  #allowance: number
+  #refilledMs: number
+
+  constructor(settings: DecisionSettings) {
+    const { perSecond = 10, maximumRecords = 10_000, maximumBytes = 64 * 2 ** 20, nowMs } = settings
+    this.#perMs = perSecond / 1000
+    this.#maximumRecords = maximumRecords
+    this.#maximumBytes = maximumBytes
+    this.#nowMs = nowMs
+    this.#wallMs = settings.wallMs ?? Date.now
+    this.#allowance = burstSeconds * perSecond
+    this.#refilledMs = nowMs()
+  }
+
+  /** Records that are kept. */
+  get size(): number {
+    return this.#records.size
+  }
+
+  /** What they take. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Records that were made so far. */
+  get recorded(): number {
+    return this.#recorded
+  }
+
+  /** Whether the next decision among so many ranks is to be recorded: it is in the sample, or somebody asks for it. */
+  wants(ranks: number, isAskedFor: boolean): boolean {
+    if (isAskedFor) return true
+    if (this.#perMs === 0) return false
+    const nowMs = this.#nowMs()
+    const most = 1000 * burstSeconds * this.#perMs
+    this.#allowance = Math.min(most, this.#allowance + (nowMs - this.#refilledMs) * this.#perMs)
+    this.#refilledMs = nowMs
+    const price = Math.max(1, ranks / ranksPerShare)
+    // What costs more than there ever is waits until there is all.
+    if (this.#allowance < Math.min(price, most)) return false
+    this.#allowance -= price
+    return true
+  }
+
+  /** Records a decision. `O(ranks)`. */
+  add(subject: DecisionSubject, explanation: RoutedExplanation): void {
+    const record = serialize(decisionJson(subject, explanation, this.#wallMs()))
+    // Of its own size: what the serialiser returns is larger.
+    const bytes = Buffer.allocUnsafeSlow(record.length)
+    record.copy(bytes)
+    const kept = { requestId: subject.requestId, bytes }
+    this.#records.set(this.#recorded++, kept)
+    this.#bytes += sizeOf(kept)
+    while (this.#records.size > this.#maximumRecords || this.#bytes > this.#maximumBytes) this.#forgetOldest()
+  }
+
+  /** Those of one request, oldest first: one a try; several where clients use an id again. `O(records)`. */
+  of(requestId: string): JsonValue[] {
+    return [...this.#records.values()].filter((kept) => kept.requestId === requestId).map(recordOf)
+  }
+
+  /** The last ones, newest first. */
+  latest(limit: number): JsonValue[] {
+    return [...this.#records.values()].slice(-limit).toReversed().map(recordOf)
+  }
+
+  #forgetOldest(): void {
+    for (const [at, kept] of this.#records) {
+      this.#records.delete(at)
+      this.#bytes -= sizeOf(kept)
+      return
+    }
+  }
+}
+
+function sizeOf({ requestId = '', bytes }: Kept): number {
+  return bytes.length + 2 * requestId.length + entryBytes
+}
+
+function recordOf({ bytes }: Kept): JsonValue {
+  return deserialize(bytes) as JsonValue
+}
