@@ -17,6 +17,8 @@ export interface EngineModel {
 
 /** What an engine told of itself when it was asked. Absent = it did not say. */
 export interface EngineFacts {
+  /** Its kind, where it could be told. */
+  readonly engine?: 'vllm' | 'sglang' | undefined
   /** Every name, models before their adapters; empty = it has no list. */
   readonly models: readonly EngineModel[]
   /** Tokens a block. */

@@ -90,6 +90,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #hasRelayed = false
   #isPaused = false
   #isOver = false
+  #isLeft = false
   #lastByteMs = 0
 
   constructor(owner: AttemptOwner, watched: WatchedAttempt | undefined, times: AttemptTimes) {
@@ -120,6 +121,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
     if (this.#isOver || !(isLate || nowMs > deadlineMs)) return
     this.#fail('timeout', false)
     this.#abort?.(new Error('timed out'))
+  }
+
+  /** Its worker has left the fleet: as if its engine had broken off. */
+  cut(): void {
+    if (this.#isOver) return
+    this.#isLeft = true
+    this.#fail('cut', false)
+    this.#abort?.(new Error('its worker has left'))
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -261,7 +270,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #end(outcome: AttemptOutcome, failure?: AttemptFailure, wasStale = false): void {
     this.#isOver = true
     this.#held = undefined
-    if (outcome.kind === 'cancelled' || wasStale) this.#watched?.end('abandoned')
+    if (outcome.kind === 'cancelled' || wasStale || this.#isLeft) this.#watched?.end('abandoned')
     else if (failure === undefined || failure === 'status') this.#watched?.end('answered')
     else this.#watched?.end(failure === 'refused' ? 'refused' : 'failed')
     this.#owner.ended(outcome)

@@ -27,6 +27,8 @@ const routerHeaders = new Set([
 export interface RequestHeaderOptions {
   /** The client's key is its own, and not one of the router's. */
   readonly passesAuthorization: boolean
+  /** Key of the worker's own engine, in place of the client's. */
+  readonly apiKey?: string | undefined
   /** Booked rank, for workers with several. */
   readonly dpRank?: number | undefined
 }
@@ -34,7 +36,7 @@ export interface RequestHeaderOptions {
 /** Headers of a request for the engine: names and values by turns, as the client wrote them. */
 export function requestHeaders(
   { rawHeaders, headers }: IncomingMessage,
-  { passesAuthorization, dpRank }: RequestHeaderOptions,
+  { passesAuthorization, apiKey, dpRank }: RequestHeaderOptions,
 ): string[] {
   const named = namedByConnection(headers.connection)
   const passed = ['accept-encoding', 'identity']
@@ -42,9 +44,10 @@ export function requestHeaders(
     const name = rawHeaders[at]!.toLowerCase()
     if (hopByHop.has(name) || routerHeaders.has(name) || named?.has(name) === true) continue
     if (name.startsWith('x-router-') || name.startsWith('x-dynamo-')) continue
-    if (name === 'authorization' && !passesAuthorization) continue
+    if (name === 'authorization' && (!passesAuthorization || apiKey !== undefined)) continue
     passed.push(rawHeaders[at]!, rawHeaders[at + 1]!)
   }
+  if (apiKey !== undefined) passed.push('Authorization', `Bearer ${apiKey}`)
   if (dpRank !== undefined) passed.push('X-data-parallel-rank', String(dpRank))
   return passed
 }

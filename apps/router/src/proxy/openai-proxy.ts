@@ -35,10 +35,18 @@ export class OpenAiProxy {
   readonly #state: ProxyState
   readonly #access: Access
   readonly #sweep: NodeJS.Timeout
+  readonly #stopListening: () => void
 
   constructor(options: ProxyOptions) {
     this.#state = new ProxyState(options)
     this.#access = options.access
+    this.#stopListening = options.fleet.workers.listen({
+      // Once everybody knows that it has left.
+      onRemove: (workerId) =>
+        queueMicrotask(() => {
+          for (const request of this.#state.live) request.workerGone(workerId)
+        }),
+    })
     const { firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs } = this.#state.settings
     const shortestMs = Math.min(firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs)
     const everyMs = Math.max(10, Math.min(slowestSweepMs, shortestMs / 4))
@@ -97,6 +105,7 @@ export class OpenAiProxy {
   /** Cuts everything and closes the connections to engines. */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
+    this.#stopListening()
     this.abortAll()
     await this.#state.upstreams.close()
   }

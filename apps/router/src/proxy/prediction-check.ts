@@ -110,9 +110,9 @@ export class PredictionCheck {
   }
 
   #addPrediction(facts: RequestFacts, model: string, workerId: bigint): void {
-    const { usage, predictedTokens = 0, blockSize = 1 } = facts
+    const { usage, predictedTokens, blockSize = 1 } = facts
     const { promptTokens, cachedTokens } = usage ?? {}
-    if (promptTokens === undefined || cachedTokens === undefined) return
+    if (promptTokens === undefined || cachedTokens === undefined || predictedTokens === undefined) return
     const worker = touched(this.#workers, `${workerId} ${model}`, () => ({
       workerId,
       model,

@@ -7,11 +7,11 @@ import { answerExtras, extrasEvent, placementHeaders } from './answer-extras.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import { brokenStreamEvent, proxyAnswerOf, sendRefusal } from './error-answers.js'
-import { requestHeaders } from './forwarded-headers.js'
 import type { LiveRequest, ProxyState } from './proxy-state.js'
 import { RequestBookings } from './request-bookings.js'
 import { type RequestEnding, requestFacts } from './request-facts.js'
 import { type RequestIntake, takeIn } from './request-intake.js'
+import { workerRequestOf } from './worker-request.js'
 
 type FailedAttempt = Extract<AttemptOutcome, { kind: 'failed' }>
 
@@ -41,6 +41,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   /** How the last try failed, while the next one waits for its turn. */
   #failed: FailedAttempt | undefined
   readonly #triedFresh = new Set<bigint>()
+  /** The engine of the last try chose its rank itself. */
+  #ignoresRank = false
   #firstByteMs: number | undefined
   #bodyMs = 0
   #readingMs = 0
@@ -84,6 +86,11 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#clientGone()
   }
 
+  /** What that worker was answering breaks off. */
+  workerGone(workerId: bigint): void {
+    if (this.#selection?.workerId === workerId) this.#attempt?.cut()
+  }
+
   /** Ends what is too late. */
   check(nowMs: number): void {
     this.#attempt?.check(nowMs)
@@ -114,7 +121,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   sent(): void {
-    this.#bookings!.dispatched()
+    if (!this.#ignoresRank) this.#bookings!.dispatched()
   }
 
   progressed(contentChunks: number): void {
@@ -182,7 +189,6 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       selection = bookings.reserve()
       watched = watch.begin(selection.workerId)
     }
-    const { workerId, dpRank, endpoint } = selection
     this.#selection = selection
     this.addedHeaders = ['x-router-request-id', this.#requestId]
     if (settings.tellsPlacement) this.addedHeaders.push(...placementHeaders(selection))
@@ -195,21 +201,10 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       deadlineMs: this.#startedMs + settings.requestTimeoutMs,
     })
     this.#attempt = attempt
-    const { registration, origin } = fleet.workers.get(workerId)!
-    const { acceptsNvext = false } = registration
-    const { table } = bookings.partition.router.partition
-    const ranks = table.workers[table.workerIndexOf(workerId)]?.dataParallelSize ?? 1
-    const headers = requestHeaders(this.#request, {
-      passesAuthorization: settings.passesAuthorization,
-      dpRank: ranks > 1 ? dpRank : undefined,
-    })
+    const sent = workerRequestOf(this.#state, selection, this.#target, this.#request, this.#intake!)
+    this.#ignoresRank = sent.ignoresRank
     try {
-      upstreams.dispatch(
-        { endpoint, isTrusted: origin === 'trusted' },
-        { method: 'POST', path: this.#request.url!, headers, body: this.#intake!.bodyFor(acceptsNvext) },
-        attempt,
-        again !== undefined,
-      )
+      upstreams.dispatch(sent.target, sent.request, attempt, again !== undefined)
     } catch (error) {
       attempt.onError(error as Error)
     }
@@ -328,6 +323,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       intake: this.#intake,
       reading: this.#reading,
       selection: this.#selection,
+      ignoresRank: this.#ignoresRank,
       attempt,
     }
     this.#state.onFinished?.(

@@ -19,6 +19,8 @@ export interface ProxyOptions {
   readonly watch?: WorkerWatch | undefined
   /** Keeps how requests came to their ranks; absent = nobody does. */
   readonly decisions?: DecisionRecords | undefined
+  /** Bearer key of a worker's engine, for workers of trusted sources; it takes the place of the client's. Default: none has one. */
+  readonly apiKeyOf?: ((workerId: bigint) => string | undefined) | undefined
   /** Told of every request when it is over. Must not throw. */
   readonly onFinished?: ((facts: RequestFacts) => void) | undefined
   /** Monotonic, milliseconds. Default `performance.now`. */

@@ -17,6 +17,8 @@ export interface LiveRequest {
   check(nowMs: number): void
   /** Ends it from the router's side. */
   abort(): void
+  /** A worker has left the fleet: whatever it was answering breaks off. */
+  workerGone(workerId: bigint): void
 }
 
 /** What all requests of a proxy share. */
@@ -32,6 +34,7 @@ export class ProxyState {
   /** Requests that are not over. */
   readonly live = new Set<LiveRequest>()
   readonly watch: WorkerWatch | undefined
+  readonly apiKeyOf: (workerId: bigint) => string | undefined
   readonly decisions: DecisionRecords | undefined
   readonly onFinished: ((facts: RequestFacts) => void) | undefined
   readonly nowMs: () => number
@@ -40,7 +43,15 @@ export class ProxyState {
   #ids = 0
 
   constructor(options: ProxyOptions) {
-    const { fleet, reader, settings = {}, watch, onFinished, nowMs = () => performance.now() } = options
+    const {
+      fleet,
+      reader,
+      settings = {},
+      watch,
+      apiKeyOf,
+      onFinished,
+      nowMs = () => performance.now(),
+    } = options
     this.fleet = fleet
     this.reader = reader
     this.settings = requestSettings(settings)
@@ -48,6 +59,7 @@ export class ProxyState {
     this.upstreams = new Upstreams(settings.upstreams)
     this.bodies = new BodyBuffers(settings.bodies)
     this.watch = watch
+    this.apiKeyOf = apiKeyOf ?? (() => undefined)
     this.decisions = options.decisions
     this.onFinished = onFinished
     this.nowMs = nowMs

@@ -20,6 +20,8 @@ export interface RequestRemains {
   readonly reading: PromptReading | undefined
   /** Of the last try. */
   readonly selection: Selection | undefined
+  /** The engine of that try chose its rank itself. */
+  readonly ignoresRank: boolean
   readonly attempt: Attempt | undefined
 }
 
@@ -45,7 +47,7 @@ export interface RequestFacts {
   /** As the router counted or estimated them. */
   readonly promptTokens: number | undefined
   readonly isEstimated: boolean
-  /** Tokens that the last chosen rank was believed to have. */
+  /** Tokens that the last chosen rank was believed to have; absent also where nobody knows, or which rank it was. */
   readonly predictedTokens: number | undefined
   readonly blockSize: number | undefined
   /** As the engine reported. */
@@ -65,7 +67,7 @@ export interface RequestFacts {
 
 /** The facts of a request, with what others know of it. */
 export function requestFacts(
-  { intake, reading, selection, attempt }: RequestRemains,
+  { intake, reading, selection, ignoresRank, attempt }: RequestRemains,
   others: Pick<
     RequestFacts,
     | 'requestId'
@@ -79,6 +81,8 @@ export function requestFacts(
     | 'freshTries'
   >,
 ): RequestFacts {
+  const ignoredHints = intake?.facts.ignoredHints ?? []
+  const isPredicted = reading?.exactness !== 'nothing' && !ignoresRank
   return {
     ...others,
     wantsStream: intake?.wantsStream,
@@ -90,10 +94,10 @@ export function requestFacts(
     wantsTokenizer: reading?.body.route === 'tokenize' && reading.cause !== 'client_template',
     promptTokens: reading?.allTokens,
     isEstimated: reading?.isEstimated ?? false,
-    predictedTokens: selection?.cachedTokens,
+    predictedTokens: isPredicted ? selection?.cachedTokens : undefined,
     blockSize: intake?.partition.shape.blockSize,
     usage: attempt?.usage,
     contentChunks: attempt?.contentChunks ?? 0,
-    ignoredHints: intake?.facts.ignoredHints ?? [],
+    ignoredHints: ignoresRank ? [...ignoredHints, 'data_parallel_rank'] : ignoredHints,
   }
 }

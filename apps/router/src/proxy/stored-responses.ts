@@ -5,6 +5,7 @@ import type { ProxyTarget } from './endpoints.js'
 import { brokenStreamEvent, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
 import type { LiveRequest, ProxyState } from './proxy-state.js'
+import { keyFor } from './worker-request.js'
 
 /**
  * Asks the worker that holds a response for it, or to cancel it; nothing is booked and nobody else is tried, since nobody else knows it.
@@ -52,10 +53,16 @@ export function relayStored(
       response.destroy()
       attempt.cancel()
     },
+    workerGone: (gone) => {
+      if (gone === workerId) attempt.cut()
+    },
   }
   live.add(alive)
   response.once('close', () => attempt.cancel())
-  const headers = requestHeaders(request, { passesAuthorization: settings.passesAuthorization })
+  const headers = requestHeaders(request, {
+    passesAuthorization: settings.passesAuthorization,
+    apiKey: keyFor(view!, state.apiKeyOf),
+  })
   const method = isCancel ? 'POST' : 'GET'
   upstreams.dispatch(
     { endpoint, isTrusted: view!.origin === 'trusted' },

@@ -120,6 +120,51 @@ describe('A7: what an engine is sent', () => {
     expect(headersOf(engine)['authorization']).toBeUndefined()
   })
 
+  test("a worker's own key in place of the client's, where it is of a trusted source", async () => {
+    const engine = await engineOf()
+    const router = await proxyOf([engine], { apiKeyOf: (id) => (id === 1n ? 'engine-key' : undefined) })
+    const headers = { authorization: 'Bearer client' }
+    const body = { model: 'mock-model', input: 'hello', max_output_tokens: 1 }
+    const made = await ask(router, '/v1/responses', body, { headers })
+    expect(headersOf(engine)['authorization']).toBe('Bearer engine-key')
+    await ask(router, `/v1/responses/${made.json.id}`, undefined, { headers })
+    expect(engine.requests().at(-1)!.method).toBe('GET')
+    expect(headersOf(engine)['authorization']).toBe('Bearer engine-key')
+    const { registration } = router.fleet.workers.get(1n)!
+    router.fleet.workers.upsert(registration, 'api')
+    await ask(router, '/v1/responses', body, { headers })
+    expect(headersOf(engine)['authorization']).toBe('Bearer client')
+  })
+
+  test('the booked rank, but where the engine chooses its rank itself: that is counted, and nothing is believed', async () => {
+    const engine = await engineOf({ ranks: 2 })
+    const router = await proxyOf([engine], { worker: { dataParallelSize: 2 } })
+    router.fleet.workers.learn(1n, { engine: 'sglang', models: [{ id: 'mock-model' }] })
+    const words = 'the same words again. '.repeat(40)
+    const found: unknown[] = []
+    for (const [path, body] of [
+      ['/v1/responses', { model: 'mock-model', input: words, max_output_tokens: 1 }],
+      ['/v1/responses', { model: 'mock-model', input: words, max_output_tokens: 1 }],
+      [chatPath, chat(words, { max_tokens: 1 })],
+    ] as const) {
+      const answer = await ask(router, path, body)
+      found.push([headersOf(engine)['x-data-parallel-rank'], answer.headers.get('x-router-overlap-blocks')])
+    }
+    expect(found).toEqual([
+      [undefined, '0'],
+      [undefined, '0'],
+      [expect.stringMatching(/^[01]$/), '0'],
+    ])
+    expect(
+      router.finished.map(({ ignoredHints, predictedTokens }) => [ignoredHints, predictedTokens]),
+    ).toEqual([
+      [['data_parallel_rank'], undefined],
+      [['data_parallel_rank'], undefined],
+      [[], 0],
+    ])
+    expect(router.booked()).toBe(0)
+  })
+
   test('the booked rank, where a worker has several', async () => {
     const engine = await engineOf({ ranks: 3 })
     const router = await proxyOf([engine], { worker: { dataParallelSize: 3 } })

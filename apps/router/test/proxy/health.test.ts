@@ -10,6 +10,7 @@ import {
   chat,
   chatPath,
   engineOf,
+  eventsOf,
   proxyOf,
   serverOf,
   until,
@@ -102,5 +103,32 @@ test('U33: with 32 requests in flight the death of an engine is an error for non
   const attempts = router.finished.map((facts) => facts.attempts)
   expect(attempts.filter((count) => count === 2).length).toBeGreaterThan(6)
   expect(Math.max(...attempts)).toBe(2)
+  expect(router.booked()).toBe(0)
+})
+
+test('U32: what a removed worker was answering is tried elsewhere, or breaks off with one error event', async () => {
+  const slow = { speedup: 1, timing: { type: 'fixed', prefill_ms: 20, decode_ms: 20 } } as const
+  const [leaving, staying] = await Promise.all([engineOf(slow), engineOf()])
+  const { router } = await keptProxy([leaving, staying])
+  const headers = { 'content-type': 'application/json', 'x-dynamo-worker-instance-id': '1' }
+  const endless = (stream: boolean) => chat('hello', { stream, max_tokens: 1000, ignore_eos: true })
+  const streamed = await fetch(router.url + chatPath, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(endless(true)),
+  })
+  const whole = ask(router, chatPath, endless(false), { headers })
+  router.fleet.workers.setHindrances(2n, [{ code: 'probe_failed', detail: 'away', sinceMs: 0 }])
+  const moved = ask(router, chatPath, chat('hello', { max_tokens: 2 }))
+  await until('all at work', () => leaving.stats().in_flight === 3)
+  router.fleet.workers.setHindrances(2n, [])
+  router.fleet.workers.remove(1n)
+  const events = eventsOf(await streamed.text())
+  expect(events.filter((event) => event.error !== undefined)).toEqual([events.at(-1)])
+  expect(events.at(-1).error.code).toBe('upstream_failed')
+  expect((await whole).status).toBe(502)
+  const answer = await moved
+  expect([answer.status, answer.headers.get('x-router-worker')]).toEqual([200, '2.0'])
+  await until('the engine knows', () => leaving.stats().in_flight === 0)
   expect(router.booked()).toBe(0)
 })

@@ -66,6 +66,7 @@ describe('vLLM', () => {
 
   it('tells block size, blocks and ranks, the fewest blocks of any rank', () => {
     expect(readVllmMetrics(info(3, '100') + info(2, '90'))).toEqual({
+      engine: 'vllm',
       blockSize: 16,
       totalKvBlocks: 90,
       dataParallelStartRank: 2,
@@ -76,7 +77,11 @@ describe('vLLM', () => {
   it('unknown is absent, never 0', () => {
     expect(readVllmMetrics(info(0, 'None'))).toMatchObject({ totalKvBlocks: undefined })
     expect(readVllmMetrics(info(0, '0'))).toMatchObject({ totalKvBlocks: undefined })
-    expect(readVllmMetrics(info(0, '5') + info(2, '5'))).toEqual({ blockSize: 16, totalKvBlocks: 5 })
+    expect(readVllmMetrics(info(0, '5') + info(2, '5'))).toEqual({
+      engine: 'vllm',
+      blockSize: 16,
+      totalKvBlocks: 5,
+    })
     expect(readVllmMetrics('up 1\n')).toBeUndefined()
   })
 })
@@ -94,6 +99,7 @@ describe('SGLang', () => {
 
   it('tells all of it, blocks by page, event sockets at the host of its URL', () => {
     expect(readSglangInfo(JSON.stringify(info), '10.0.0.7')).toEqual({
+      engine: 'sglang',
       blockSize: 64,
       totalKvBlocks: 100,
       maxNumBatchedTokens: 2048,

@@ -43,6 +43,7 @@ export function readVllmMetrics(metrics: string): Omit<EngineFacts, 'models'> | 
   const start = ranks[0]!
   const areOne = ranks.every((rank, at) => rank === start + at)
   return {
+    engine: 'vllm',
     blockSize: positive(first.labels.get('block_size')),
     totalKvBlocks: smallest(samples.map(({ labels }) => positive(labels.get('num_gpu_blocks')))),
     ...(areOne ? { dataParallelStartRank: start, dataParallelSize: ranks.length } : {}),
@@ -63,6 +64,7 @@ export function readSglangInfo(body: string, host: string): Omit<EngineFacts, 'm
   const events = objectFrom(textFrom(info['kv_events_config']) ?? '') ?? {}
   const publishes = events['publisher'] === undefined || events['publisher'] === 'zmq'
   return {
+    engine: 'sglang',
     blockSize,
     totalKvBlocks: poolTokens === undefined ? undefined : Math.floor(poolTokens / blockSize),
     maxNumBatchedTokens: passTokens,

@@ -67,6 +67,7 @@ export interface HostOptions {
   readonly policy?: PolicyBundle | undefined
   readonly access?: AccessSettings
   readonly watch?: WorkerWatch
+  readonly apiKeyOf?: ((workerId: bigint) => string | undefined) | undefined
   /** Clock of the proxy. */
   readonly nowMs?: (() => number) | undefined
   /** For all workers. */
@@ -93,6 +94,7 @@ export async function proxyOf(
     access: new Access('127.0.0.1', options.access),
     settings: { tellsPlacement: true, trustsRoutingHeaders: true, ...options.proxy },
     watch: options.watch,
+    apiKeyOf: options.apiKeyOf,
     nowMs: options.nowMs,
     onFinished: (facts) => finished.push(facts),
   })
