@@ -96,6 +96,14 @@ export function wireName(code: AnswerCode): string {
   return code.replace(/^ROUTER_/, '').toLowerCase()
 }
 
+/** Class of a refusal, as clients of the OpenAI API and of its likes know it. */
+export function errorTypeOf(status: number): string {
+  if (status === 401) return 'authentication_error'
+  if (status === 403) return 'permission_error'
+  if (status === 429) return 'rate_limit_error'
+  return status >= 500 ? 'server_error' : 'invalid_request_error'
+}
+
 function codeOf(error: unknown): AnswerCode | undefined {
   if (error instanceof HttpError) return error.code
   if (RouterError.isInstance(error)) return error.code

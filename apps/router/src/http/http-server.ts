@@ -8,7 +8,7 @@ import {
   fastify,
 } from 'fastify'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
-import { type FrontDoor, type OverloadAnswers, answerOf } from './answers.js'
+import { type Answer, type FrontDoor, type OverloadAnswers, answerOf, errorTypeOf } from './answers.js'
 import { HttpError } from './http-error.js'
 import { type JsonValue, writeJson } from './json-writer.js'
 
@@ -58,9 +58,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const doorOf = ({ routeOptions }: FastifyRequest): FrontDoor => routeOptions.config?.door ?? options.door
   const send = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply => {
     const door = doorOf(request)
-    const { status, retryAfterSecs, ...answer } = answerOf(httpErrorOf(error), door, overload)
+    const { retryAfterSecs, ...answer } = answerOf(httpErrorOf(error), door, overload)
     if (retryAfterSecs > 0) void reply.header('retry-after', String(retryAfterSecs))
-    return sendJson(reply, status, errorBody(door, answer))
+    return sendJson(reply, answer.status, errorBody(door, answer))
   }
   const keepAliveTimeout = options.keepAliveMs ?? 75_000
   const http = {
@@ -126,15 +126,11 @@ export function sendJson(
 }
 
 /** The body of a refusal, as its front door words it. */
-function errorBody(
-  door: FrontDoor,
-  answer: { readonly code: string; readonly message: string; readonly details?: unknown },
-): JsonValue {
+function errorBody(door: FrontDoor, answer: Omit<Answer, 'retryAfterSecs'>): JsonValue {
   const details = answer.details as JsonValue | undefined
-  const { code, message } = answer
+  const { status, code, message } = answer
   if (door === 'selection') return { error: message, code, details }
-  const type = code === 'internal_error' ? 'server_error' : 'invalid_request_error'
-  return { error: { message, type, code, param: null, details } }
+  return { error: { message, type: errorTypeOf(status), code, param: null, details } }
 }
 
 /** Errors of the framework in our words; others stay as they are. */
@@ -159,7 +155,8 @@ function refuseOnSocket(socket: Socket, error: HttpError, door: FrontDoor): void
     socket.destroy()
     return
   }
-  const { status, ...answer } = answerOf(error, door, noRetryAfter)
+  const answer = answerOf(error, door, noRetryAfter)
+  const { status } = answer
   const body = writeJson(errorBody(door, answer))
   const head = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json`
   socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () => socket.destroy())

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { PromptError } from '@router/prompt'
-import { type Answer, type OverloadAnswers, answerOf } from '../http/answers.js'
+import { type Answer, type OverloadAnswers, answerOf, errorTypeOf } from '../http/answers.js'
 import { HttpError } from '../http/http-error.js'
 import { writeJson } from '../http/json-writer.js'
 import type { ProxyEndpoint } from './endpoints.js'
@@ -18,7 +18,9 @@ export function sendRefusal(
 ): void {
   if (response.headersSent || response.destroyed) return
   const body = Buffer.from(
-    writeJson({ error: { message, type: typeOf(status), code, param: null, details: details as never } }),
+    writeJson({
+      error: { message, type: errorTypeOf(status), code, param: null, details: details as never },
+    }),
   )
   if (!response.req.complete) response.shouldKeepAlive = false
   response.writeHead(status, [
@@ -41,14 +43,6 @@ export function brokenStreamEvent(
   if (endpoint?.prompt === 'messages')
     return `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: 'api_error', message } })}\n\n`
   return `data: ${JSON.stringify({ error })}\n\n`
-}
-
-/** Classes as clients know them. */
-function typeOf(status: number): string {
-  if (status === 401) return 'authentication_error'
-  if (status === 403) return 'permission_error'
-  if (status === 429) return 'rate_limit_error'
-  return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
 function httpErrorOf(error: PromptError): HttpError {

@@ -2,6 +2,7 @@ import { type Socket, connect } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isLoopback } from '../../src/http/access.js'
+import { errorTypeOf } from '../../src/http/answers.js'
 import { type HttpServerOptions, createHttpServer } from '../../src/http/http-server.js'
 import { objectOf, optional, text } from '../../src/http/json-fields.js'
 import { type JsonRoute, addJsonRoutes } from '../../src/http/json-routes.js'
@@ -137,6 +138,17 @@ describe('paths and verbs', () => {
       {
         error: { message: expect.any(String), type: 'invalid_request_error', code: 'not_found', param: null },
       },
+    ])
+    const broken = await ask(await serve({ door: 'proxy' }), '/broken')
+    expect([broken.status, JSON.parse(broken.body).error.type]).toEqual([500, 'server_error'])
+    const types = [400, 401, 403, 429, 503, 529].map(errorTypeOf)
+    expect(types).toEqual([
+      'invalid_request_error',
+      'authentication_error',
+      'permission_error',
+      'rate_limit_error',
+      'server_error',
+      'server_error',
     ])
   })
 })
