@@ -197,6 +197,7 @@ async function openFront(
     nowMs: clock,
     access: new Access(settings.host, { adminToken, hasNoAdmin, apiKeys }),
     watch: workers.keeper,
+    apiKeyOf: workers.apiKeyOf,
     onFinished: (facts) => {
       check.add(facts)
       log?.request(facts)
