@@ -26,7 +26,7 @@ it('U34, U32: workers that are added and removed while requests run keep none of
   const asking = Array.from({ length: 8 }, async (_, lane) => {
     for (let at = 0; !isOver || at < 5; at++) statuses.push((await askFor(router, 50 + 8 * at + lane)).status)
   })
-  for (let change = 0; change < 40; change++) {
+  for (let change = 0; change < 15; change++) {
     const { url: endpoint, port, kvEventsEndpoints } = others[change % 2]!
     const record = { worker_id: port, endpoint, model_name: 'mock-model', block_size: 16 }
     const added = await ask(router, '/workers', { ...record, kv_events_endpoint: kvEventsEndpoints[0] })
