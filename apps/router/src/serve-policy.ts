@@ -79,14 +79,13 @@ export async function loadServePolicy({
     refuseRivals(mode, rivals, 'kv, or nothing else that names a policy')
     return served(
       chosen,
-      catalog,
       mode.origin,
       typeInstance(catalog, modeTypes[mode.value as Exclude<RouterMode, 'kv'>]),
     )
   }
   if (named === undefined) return chosen
   refuseRivals(named, [roleOrigin(loaded)], 'one of them')
-  return served(chosen, catalog, named.origin, namedInstance(chosen.bundle, catalog, named))
+  return served(chosen, named.origin, namedInstance(chosen.bundle, catalog, named))
 }
 
 /** The flag or variable that decides for aggregated workers. */
@@ -108,32 +107,20 @@ function withLoadAware(loaded: LoadedRouterPolicy, isOn: boolean): LoadedRouterP
   return { ...loaded, routerDefaults }
 }
 
-/** A policy that serves every role that it can. */
-function served(
-  loaded: LoadedRouterPolicy,
-  catalog: PolicyCatalog,
-  origin: string,
-  policy: ResolvedPolicy,
-): LoadedRouterPolicy {
-  const choice: RoleChoice = { name: policy.name, origin }
-  const builtIn: RoleChoice = { name: 'default', origin: 'built-in' }
-  const serves = (role: WorkerRole): boolean => policy.definition.roles.includes(role)
-  const byRole = <T>(own: T, other: (role: WorkerRole) => T): Record<WorkerRole, T> =>
-    Object.fromEntries(workerRoles.map((role) => [role, serves(role) ? own : other(role)])) as Record<
-      WorkerRole,
-      T
-    >
-  const defaults = catalog.resolve({}).roles
+/** A policy that serves every role, as `router_worker_selection_policy` does. */
+function served(loaded: LoadedRouterPolicy, origin: string, policy: ResolvedPolicy): LoadedRouterPolicy {
+  const { name } = policy
+  const all = <T>(value: T): Record<WorkerRole, T> =>
+    Object.fromEntries(workerRoles.map((role) => [role, value])) as Record<WorkerRole, T>
+  const { instances } = loaded.bundle
+  const isKnown = name === 'default' || instances.includes(policy)
   const bundle: PolicyBundle = {
     ...loaded.bundle,
-    roles: byRole<ResolvedPolicy | undefined>(policy, (role) => defaults[role]),
-    instances:
-      policy.name === 'default' || loaded.bundle.instances.includes(policy)
-        ? loaded.bundle.instances
-        : [...loaded.bundle.instances, policy],
-    selectsCustomInstance: policy.name !== 'default',
+    roles: all(policy),
+    instances: isKnown ? instances : [...instances, policy],
+    selectsCustomInstance: name !== 'default',
   }
-  return { ...loaded, bundle, roles: byRole(choice, () => builtIn) }
+  return { ...loaded, bundle, roles: all<RoleChoice>({ name, origin }) }
 }
 
 /** An instance of the file, else a type with its defaults. */

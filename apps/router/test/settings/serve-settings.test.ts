@@ -1,7 +1,9 @@
 import { ConfigError } from '@router/sdk'
 import { describe, expect, it } from 'vitest'
+import { loadServePolicy } from '../../src/serve-policy.js'
 import { serveSettings } from '../../src/settings/serve-setting-table.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
+import { fileWith } from '../support.js'
 
 const issuesOf = (call: () => unknown) => {
   try {
@@ -11,6 +13,11 @@ const issuesOf = (call: () => unknown) => {
     if (!ConfigError.isInstance(error)) throw error
     return error.issues.map(({ path, value, accepted }) => ({ path: path[0], value, accepted }))
   }
+}
+
+/** Of a policy file. */
+async function fileOf(text: string) {
+  return (await loadServePolicy({ path: fileWith(text) })).policyFile
 }
 
 describe('C1: settings of the services', () => {
@@ -78,5 +85,150 @@ describe('C1: settings of the services', () => {
   it('every fault is told at once', () => {
     const environment = { ROUTER_TTL_SECS: 'x', ROUTER_MAX_TREE_SIZE: 'y' }
     expect(issuesOf(() => readServeSettings({ environment }))).toHaveLength(2)
+  })
+})
+
+describe('what wins over settings', () => {
+  it('the router section of the policy file, with a warning where they disagree', async () => {
+    const policyFile = await fileOf(
+      'router: {use_kv_events: false, router_ttl_secs: 7, router_assume_kv_reuse: true}',
+    )
+    const environment = { ROUTER_TTL_SECS: '3', ROUTER_ASSUME_KV_REUSE: 'true' }
+    const settings = readServeSettings({ environment, policyFile })
+    expect(settings).toMatchObject({ usesKvEvents: false, ttlSecs: 7, assumesKvReuse: true })
+    expect(settings.warnings).toMatchObject([{ code: 'overridden' }])
+    expect(settings.warnings[0]!.message).toMatch(
+      /^ROUTER_TTL_SECS=3 is ignored: router\.router_ttl_secs .* 7$/,
+    )
+  })
+
+  it('load alone, under that section', async () => {
+    const flags = { 'load-aware': 'true', 'router-kv-events': 'true', 'router-predicted-ttl-secs': '3' }
+    const settings = readServeSettings({
+      flags,
+      policyFile: await fileOf('router: {router_assume_kv_reuse: true}'),
+    })
+    expect(settings).toMatchObject({
+      usesKvEvents: false,
+      assumesKvReuse: true,
+      tracksActiveBlocks: true,
+      predictedTtlSecs: undefined,
+    })
+    expect(settings.warnings.map(({ code }) => code)).toEqual([
+      'overridden',
+      'overridden',
+      'deprecated_setting',
+    ])
+    expect(issuesOf(() => readServeSettings({ flags: { ...flags, 'router-mode': 'random' } }))).toMatchObject(
+      [{ path: '--load-aware', value: 'true' }],
+    )
+  })
+
+  it('C1: the file as well, where settings contradict', async () => {
+    const policyFile = await fileOf('router: {router_replica_sync: true}')
+    expect(issuesOf(() => readServeSettings({ policyFile }))).toMatchObject([
+      { accepted: expect.stringContaining('--nats-url') },
+    ])
+    expect(readServeSettings({ policyFile, flags: { 'nats-url': 'nats://a:1' } }).replicaSync).toBe(true)
+  })
+})
+
+describe('what is given away', () => {
+  it('follows from the host unless it is said', () => {
+    const of = (flags: Record<string, string>) => {
+      const { tellsPlacement, trustsRoutingHeaders, workerAllow } = readServeSettings({ flags })
+      return [tellsPlacement, trustsRoutingHeaders, workerAllow.length > 0]
+    }
+    const open = { host: '0.0.0.0', 'no-admin-api': 'true' }
+    expect(of({})).toEqual([true, true, true])
+    expect(of(open)).toEqual([false, false, false])
+    const said = {
+      'response-headers': 'true',
+      'trusted-routing-headers': 'true',
+      'worker-allow': '10.0.0.0/8',
+    }
+    expect(of({ ...open, ...said })).toEqual([true, true, true])
+    expect(of({ 'response-headers': 'false' })).toEqual([false, true, true])
+  })
+
+  it('C1: admin routes beyond this machine need a token; keys are missed once', () => {
+    const open = { host: '10.1.2.3' }
+    expect(issuesOf(() => readServeSettings({ flags: open }))).toEqual([
+      {
+        path: '--host',
+        value: '10.1.2.3',
+        accepted: 'a loopback host, --admin-token-file, or --no-admin-api',
+      },
+    ])
+    const environment = { ROUTER_ADMIN_TOKEN: 'secret' }
+    const { adminToken, warnings } = readServeSettings({ flags: open, environment })
+    expect([adminToken, warnings.map(({ code }) => code)]).toEqual(['secret', ['unprotected']])
+    expect(
+      readServeSettings({ flags: open, environment: { ...environment, ROUTER_API_KEYS: 'a, b' } }),
+    ).toMatchObject({
+      apiKeys: ['a', 'b'],
+      warnings: [],
+    })
+  })
+
+  it('is in files, of which no word gets into a message', () => {
+    const keys = fileWith('# clients\n  one \n\ntwo\r\n')
+    const token = fileWith('very-secret\n')
+    const flags = { 'api-key-file': keys, 'admin-token-file': token }
+    expect(readServeSettings({ flags, environment: { ROUTER_ADMIN_TOKEN: 'other' } })).toMatchObject({
+      apiKeys: ['one', 'two'],
+      adminToken: 'very-secret',
+    })
+    const wrong = { 'api-key-file': fileWith('# none\n'), 'admin-token-file': keys }
+    expect(issuesOf(() => readServeSettings({ flags: wrong }))).toMatchObject([
+      { path: '--admin-token-file', value: keys },
+      { path: '--api-key-file' },
+    ])
+    const missing = issuesOf(() =>
+      readServeSettings({ flags: { 'api-key-file': 'nope' }, folder: '/nowhere' }),
+    )
+    expect(missing).toMatchObject([
+      { path: '--api-key-file', value: 'nope', accepted: 'the path of a readable file' },
+    ])
+  })
+
+  it('paths start where the user stands', () => {
+    const flags = { tokenizer: ['a', 'm=/b'], 'chat-template': 't.jinja' }
+    expect(readServeSettings({ flags, folder: '/here' })).toMatchObject({
+      tokenizers: new Map([
+        ['', '/here/a'],
+        ['m', '/b'],
+      ]),
+      chatTemplate: '/here/t.jinja',
+    })
+  })
+})
+
+describe('C1: conditional disaggregation', () => {
+  const faults = (config: string, more: Record<string, string> = {}) =>
+    issuesOf(() =>
+      readServeSettings({
+        flags: { 'router-conditional-disagg-config': config, 'router-conditional-disagg': 'true', ...more },
+      }),
+    ).map(({ path }) => path)
+
+  it('has a configuration without unknown keys, and a threshold where its policy looks at load', () => {
+    expect(faults('{}')).toEqual([])
+    for (const config of [
+      '{',
+      '[]',
+      '{"eff_isl": 1}',
+      '{"policy": "best"}',
+      '{"eff_isl_ratio_threshold": 2}',
+    ])
+      expect(faults(config)).toEqual(['--router-conditional-disagg-config'])
+    const byLoad = '{"policy": "prefill_load"}'
+    expect(faults(byLoad)).toEqual(['--router-conditional-disagg-config'])
+    expect(faults('{"policy": "isl_or_load", "prefill_busy_threshold": 1}')).toEqual([])
+    expect(faults(byLoad, { 'router-queue-threshold': '1' })).toEqual([])
+    expect(faults(byLoad, { 'router-conditional-disagg-prefill-busy-threshold': '1' })).toEqual([])
+    expect(faults('{}', { 'router-conditional-disagg': 'false' })).toEqual([
+      '--router-conditional-disagg-config',
+    ])
   })
 })
