@@ -32,6 +32,7 @@ import {
   type WorkerView,
   checkRegistration,
   coreRecordOf,
+  originAfter,
 } from './worker-registration.js'
 
 /** Records of a fleet. */
@@ -127,10 +128,11 @@ export class FleetWorkers {
     return this.#view(worker)
   }
 
-  /** Changes a record; what is absent stays. Errors: `ROUTER_NOT_FOUND`, those of `upsert`. */
-  patch(workerId: bigint, changes: WorkerChanges): WorkerView {
-    const { given: before, origin } = this.#known(workerId)
+  /** Changes a record; what is absent stays. Errors: `ROUTER_NOT_FOUND`, those of `upsert`. @param by who changes it */
+  patch(workerId: bigint, changes: WorkerChanges, by: WorkerOrigin = 'api'): WorkerView {
+    const { given: before, origin: owner } = this.#known(workerId)
     const given = Object.entries(changes).filter(([, value]) => value !== undefined)
+    const origin = originAfter(changes, before, owner, by)
     return this.upsert({ ...before, ...Object.fromEntries(given) }, origin)
   }
 

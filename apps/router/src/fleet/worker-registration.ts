@@ -79,6 +79,25 @@ export interface WorkerView {
   readonly hindrances: readonly Hindrance[]
 }
 
+const addressFields = [
+  'endpoint',
+  'kvEventsEndpoint',
+  'kvEventsEndpoints',
+  'replayEndpoint',
+  'kvEventsBind',
+] as const
+
+/** Who a worker is of after a change: whoever gives it another address answers for it from then on. */
+export function originAfter(
+  changes: WorkerChanges,
+  before: WorkerRegistration,
+  origin: WorkerOrigin,
+  by: WorkerOrigin,
+): WorkerOrigin {
+  const isMoved = addressFields.some((field) => (changes[field] ?? before[field]) !== before[field])
+  return origin === 'trusted' && isMoved ? by : origin
+}
+
 const largestU64 = 0xffff_ffff_ffff_ffffn
 const largestU32 = 0xffff_ffff
 /** Ranks of one worker. */

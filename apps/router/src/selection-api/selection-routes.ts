@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import type { RoutedExplanation } from '@router/core'
 import type { Fleet } from '../fleet/fleet.js'
 import type { WorkerOrigin } from '../fleet/worker-registration.js'
 import { HttpError } from '../http/http-error.js'
 import type { JsonAnswer, JsonRequest, JsonRoute } from '../http/json-routes.js'
 import type { JsonValue } from '../http/json-writer.js'
+import { routedOnPrompt } from '../observe/decision-json.js'
+import type { DecisionRecords } from '../observe/decision-records.js'
 import {
   type BusyFacts,
   dumpJson,
@@ -32,6 +35,8 @@ export interface SelectionApiOptions {
   /** Where workers come from that are registered here. Default `selection`: they are never contacted. */
   readonly origin?: WorkerOrigin | undefined
   readonly busyFacts?: BusyFacts | undefined
+  /** Keeps how reservations came to their ranks; absent = nobody does. */
+  readonly decisions?: DecisionRecords | undefined
   /** Answers `GET /health` after `status`. */
   readonly health?: (() => Readonly<Record<string, JsonValue | undefined>>) | undefined
   /** Why it is not ready, as `GET /ready` tells. */
@@ -80,7 +85,7 @@ function workerRoutes({ fleet: { workers }, origin = 'selection' }: SelectionApi
       takesBody: true,
       handle: (request) => {
         const id = workerIdOf(request)
-        return { status: 200, body: workerJson(workers.patch(id, request.body(readWorkerChanges))) }
+        return { status: 200, body: workerJson(workers.patch(id, request.body(readWorkerChanges), origin)) }
       },
     },
     {
@@ -96,7 +101,7 @@ function workerRoutes({ fleet: { workers }, origin = 'selection' }: SelectionApi
   ]
 }
 
-function requestRoutes({ fleet, busyFacts = {} }: SelectionApiOptions): JsonRoute[] {
+function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions): JsonRoute[] {
   const post = (path: string, handle: JsonRoute['handle']): JsonRoute => ({
     method: 'POST',
     path,
@@ -120,12 +125,25 @@ function requestRoutes({ fleet, busyFacts = {} }: SelectionApiOptions): JsonRout
       const body = request.body(readSelection)
       const { selection_id: selectionId = randomUUID() } = body
       const name = partitionOf(body)
-      fleet.ready(name)
+      const partition = fleet.ready(name)
       fleet.checkUnbooked(selectionId)
       const asked = { prompt: promptOf(body), terms: termsOf(body, request.header(classHeader)) }
-      // Before the booking, which would be part of what it explains.
-      const explanation = body.explain === true ? explanationJson(fleet.explain(name, asked)) : undefined
-      const selection = fleet.reserve(name, asked, { requestId: selectionId })
+      const path = '/select_and_reserve'
+      const recorder = decisions?.recorder(partition, false, () => ({
+        requestId: selectionId,
+        path,
+        partition,
+        routedOn: routedOnPrompt(asked.prompt, partition.shape.blockSize),
+        terms: asked.terms,
+      }))
+      let explanation: JsonValue | undefined
+      const explains = (found: RoutedExplanation): void => {
+        recorder?.(found)
+        if (body.explain === true) explanation = explanationJson(found)
+      }
+      const isExplained = recorder !== undefined || body.explain === true
+      const onExplained = isExplained ? explains : undefined
+      const selection = fleet.reserve(name, asked, { requestId: selectionId, onExplained })
       const answer = selectionJson(selection, busyFacts, { selectionId, isBooked: true, isAdvisory: false })
       return { status: 200, body: { ...answer, explanation } }
     }),

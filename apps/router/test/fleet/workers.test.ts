@@ -211,3 +211,22 @@ it('there are only so many partitions; a worker of one more is incomplete', () =
   expect(add(3, { modelName: 'm2' }).lifecycle).toBe('schedulable')
   expect(fleet.partitions).toHaveLength(3)
 })
+
+describe('A8: a worker of a trusted source', () => {
+  it('is of the API once the API gives it another address, and is judged as such', () => {
+    const { fleet } = testFleet()
+    const { workers } = fleet
+    const record = { workerId: 1n, endpoint: 'http://127.0.0.1:1', blockSize: 4 }
+    workers.upsert(record, 'trusted')
+    expect(workers.patch(1n, { taints: ['spot'], endpoint: record.endpoint }).origin).toBe('trusted')
+    expect(workers.patch(1n, { endpoint: 'http://10.0.0.1:1' }).origin).toBe('api')
+    for (const change of [
+      { kvEventsEndpoint: 'tcp://h:1' },
+      { replayEndpoint: 'tcp://h:1' },
+      { kvEventsBind: true },
+    ]) {
+      workers.upsert(record, 'trusted')
+      expect(workers.patch(1n, change, 'selection').origin).toBe('selection')
+    }
+  })
+})
