@@ -2,6 +2,7 @@ import type { RankExplanation, RankFacts, RoutedExplanation } from '@router/core
 import type { PromptReading } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import type { FleetPrompt, RequestTerms } from '../fleet/fleet-request.js'
+import type { Fleet } from '../fleet/fleet.js'
 import type { JsonValue } from '../http/json-writer.js'
 
 /** What a request was routed on. Numbers alone: never its text, tokens or hashes. */
@@ -27,8 +28,6 @@ export interface DecisionSubject {
   /** Selections of the request so far, this one included: one a try at least. */
   readonly attempt: number
   readonly partition: FleetPartition
-  /** The engine of the chosen worker does not tell what it holds. */
-  readonly isBelieved: (workerId: bigint) => boolean
   readonly routedOn: RoutedOn
   readonly terms?: RequestTerms | undefined
 }
@@ -54,6 +53,7 @@ export function routedOnPrompt(prompt: FleetPrompt, blockSize: number): RoutedOn
 
 /** A decision record: who could have had the request, what each was worth, and why it is this one. `O(ranks)`. */
 export function decisionJson(
+  { workers }: Fleet,
   subject: DecisionSubject,
   explanation: RoutedExplanation,
   wallMs: number,
@@ -73,8 +73,10 @@ export function decisionJson(
     routed_on: {
       exactness: routedOn.exactness,
       cause: routedOn.cause,
+      // What ranks hold of it is believed, not told.
       approximate:
-        routedOn.exactness === 'approximate' || (chosen !== undefined && subject.isBelieved(chosen.workerId)),
+        routedOn.exactness === 'approximate' ||
+        (chosen !== undefined && workers.eventReports(chosen.workerId).length === 0),
       prompt_tokens: routedOn.promptTokens,
       is_estimated: routedOn.isEstimated,
       blocks: routedOn.blocks,

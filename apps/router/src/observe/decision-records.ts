@@ -1,5 +1,7 @@
 import { deserialize, serialize } from 'node:v8'
 import type { RoutedExplanation } from '@router/core'
+import type { FleetPartition } from '../fleet/fleet-partition.js'
+import type { Fleet } from '../fleet/fleet.js'
 import type { JsonValue } from '../http/json-writer.js'
 import { type DecisionSubject, decisionJson } from './decision-json.js'
 
@@ -38,6 +40,7 @@ const entryBytes = 200
  * all of them while there are no more than that, and those that somebody asks for. Bounded in number and bytes; oldest forgotten first.
  */
 export class DecisionRecords {
+  readonly #fleet: Fleet
   readonly #perMs: number
   readonly #maximumRecords: number
   readonly #maximumBytes: number
@@ -50,7 +53,8 @@ export class DecisionRecords {
   #allowance: number
   #refilledMs: number
 
-  constructor(settings: DecisionSettings) {
+  constructor(fleet: Fleet, settings: DecisionSettings) {
+    this.#fleet = fleet
     const { perSecond = 10, maximumRecords = 10_000, maximumBytes = 64 * 2 ** 20, nowMs } = settings
     this.#perMs = perSecond / 1000
     this.#maximumRecords = maximumRecords
@@ -76,31 +80,20 @@ export class DecisionRecords {
     return this.#recorded
   }
 
-  /** Whether the next decision among so many ranks is to be recorded: it is in the sample, or somebody asks for it. */
-  wants(ranks: number, isAskedFor: boolean): boolean {
-    if (isAskedFor) return true
-    if (this.#perMs === 0) return false
-    const nowMs = this.#nowMs()
-    const most = 1000 * burstSeconds * this.#perMs
-    this.#allowance = Math.min(most, this.#allowance + (nowMs - this.#refilledMs) * this.#perMs)
-    this.#refilledMs = nowMs
-    const price = Math.max(1, ranks / ranksPerShare)
-    // What costs more than there ever is waits until there is all.
-    if (this.#allowance < Math.min(price, most)) return false
-    this.#allowance -= price
-    return true
-  }
-
-  /** Records a decision. `O(ranks)`. */
-  add(subject: DecisionSubject, explanation: RoutedExplanation): void {
-    const record = serialize(decisionJson(subject, explanation, this.#wallMs()))
-    // Of its own size: what the serialiser returns is larger.
-    const bytes = Buffer.allocUnsafeSlow(record.length)
-    record.copy(bytes)
-    const kept = { requestId: subject.requestId, bytes }
-    this.#records.set(this.#recorded++, kept)
-    this.#bytes += sizeOf(kept)
-    while (this.#records.size > this.#maximumRecords || this.#bytes > this.#maximumBytes) this.#forgetOldest()
+  /**
+   * Who is to be told of the selections of a request, one after the other; `undefined` = it is not in the sample, and nobody asks for it:
+   * that costs next to nothing.
+   * @param subjectOf asked once, where it is recorded
+   */
+  recorder(
+    { router }: FleetPartition,
+    isAskedFor: boolean,
+    subjectOf: () => Omit<DecisionSubject, 'attempt'>,
+  ): OnExplained | undefined {
+    if (!isAskedFor && !this.#takeShares(router.partition.table.count / ranksPerShare)) return undefined
+    const subject = subjectOf()
+    let attempt = 0
+    return (explanation) => this.#add({ ...subject, attempt: ++attempt }, explanation)
   }
 
   /** Those of one request, oldest first: one a try; several where clients use an id again. `O(records)`. */
@@ -111,6 +104,32 @@ export class DecisionRecords {
   /** The last ones, newest first. */
   latest(limit: number): JsonValue[] {
     return [...this.#records.values()].slice(-limit).toReversed().map(recordOf)
+  }
+
+  /** Takes what a decision costs from what there is, if that is enough. */
+  #takeShares(shares: number): boolean {
+    if (this.#perMs === 0) return false
+    const nowMs = this.#nowMs()
+    const most = 1000 * burstSeconds * this.#perMs
+    this.#allowance = Math.min(most, this.#allowance + (nowMs - this.#refilledMs) * this.#perMs)
+    this.#refilledMs = nowMs
+    const price = Math.max(1, shares)
+    // What costs more than there ever is waits until there is all.
+    if (this.#allowance < Math.min(price, most)) return false
+    this.#allowance -= price
+    return true
+  }
+
+  /** `O(ranks)`. */
+  #add(subject: DecisionSubject, explanation: RoutedExplanation): void {
+    const record = serialize(decisionJson(this.#fleet, subject, explanation, this.#wallMs()))
+    // Of its own size: what the serialiser returns is larger.
+    const bytes = Buffer.allocUnsafeSlow(record.length)
+    record.copy(bytes)
+    const kept = { requestId: subject.requestId, bytes }
+    this.#records.set(this.#recorded++, kept)
+    this.#bytes += sizeOf(kept)
+    while (this.#records.size > this.#maximumRecords || this.#bytes > this.#maximumBytes) this.#forgetOldest()
   }
 
   #forgetOldest(): void {

@@ -1,3 +1,4 @@
+import type { RoutedExplanation } from '@router/core'
 import type { Fleet } from '../fleet/fleet.js'
 import { HttpError } from '../http/http-error.js'
 import type { JsonAnswer, JsonRequest, JsonRoute } from '../http/json-routes.js'
@@ -25,13 +26,9 @@ export interface ExplainOptions {
  * the proxy (default chat completions) or of a selection. A query: it changes nothing that is routed on.
  */
 export function explainRoute({ fleet, proxy, wallMs = Date.now }: ExplainOptions): JsonRoute {
-  const isBelieved = (workerId: bigint): boolean => fleet.workers.eventReports(workerId).length === 0
-  const answer = (
-    about: Omit<DecisionSubject, 'isBelieved' | 'attempt'>,
-    explanation: Parameters<typeof decisionJson>[1],
-  ): JsonAnswer => ({
+  const answer = (about: Omit<DecisionSubject, 'attempt'>, explanation: RoutedExplanation): JsonAnswer => ({
     status: 200,
-    body: decisionJson({ ...about, isBelieved, attempt: 1 }, explanation, wallMs()),
+    body: decisionJson(fleet, { ...about, attempt: 1 }, explanation, wallMs()),
   })
 
   const explainSelection = (request: JsonRequest, path: string): JsonAnswer => {

@@ -8,23 +8,19 @@ import type { OnExplained } from './decision-records.js'
 /** A client that is trusted asks by this header, whatever its value, that the decision about its request is recorded. */
 const askingHeader = 'x-router-record-decision'
 
-/** Who is told how a request of the proxy comes to its ranks; `undefined` = nobody wants to know, which is cheap. */
+/** Who is told how a request of the proxy comes to its ranks; `undefined` = nobody wants to know. */
 export function recorderOf(
-  { decisions, settings, fleet }: ProxyState,
+  { decisions, settings }: ProxyState,
   request: { readonly id: string; readonly path: string; readonly headers: IncomingHttpHeaders },
   { partition }: RequestIntake,
   reading: PromptReading,
 ): OnExplained | undefined {
   if (decisions === undefined) return undefined
   const isAskedFor = settings.trustsRoutingHeaders && request.headers[askingHeader] !== undefined
-  if (!decisions.wants(partition.router.partition.table.count, isAskedFor)) return undefined
-  const subject = {
+  return decisions.recorder(partition, isAskedFor, () => ({
     requestId: request.id,
     path: request.path,
     partition,
-    isBelieved: (workerId: bigint) => fleet.workers.eventReports(workerId).length === 0,
     routedOn: routedOnReading(reading),
-  }
-  let attempt = 0
-  return (explanation) => decisions.add({ ...subject, attempt: ++attempt }, explanation)
+  }))
 }

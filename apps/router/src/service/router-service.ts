@@ -8,6 +8,10 @@ import type { Fleet } from '../fleet/fleet.js'
 import { HealthCauses } from '../fleet/health-causes.js'
 import { Access } from '../http/access.js'
 import { addJsonRoutes } from '../http/json-routes.js'
+import { debugRoutes } from '../observe/debug-routes.js'
+import { DecisionRecords } from '../observe/decision-records.js'
+import { EventLoopWatch, processDelays } from '../observe/event-loop-delay.js'
+import { explainRoute } from '../observe/explain-route.js'
 import type { RouterLog } from '../observe/router-log.js'
 import { OpenAiProxy } from '../proxy/openai-proxy.js'
 import { PredictionCheck } from '../proxy/prediction-check.js'
@@ -45,6 +49,7 @@ export interface RunningRouter {
   readonly selectionUrl: string | undefined
   readonly fleet: Fleet
   readonly causes: HealthCauses
+  readonly decisions: DecisionRecords
   /** Absent without a main listener, like the prompts that it reads. */
   readonly proxy: OpenAiProxy | undefined
   readonly reader: PromptReader | undefined
@@ -92,8 +97,13 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
     const check = new PredictionCheck()
     const health = new ServiceHealth(fleet, clock, causes, check)
     for (const finding of inertSettings(settings, policy, hasMain)) causes.raise(finding)
+    const decisions = new DecisionRecords(fleet, { nowMs: clock })
+    const delays = processDelays()
+    opened.push(() => delays.close())
+    const eventLoop = new EventLoopWatch(delays, clock)
+    health.add('event loop', () => eventLoop.findings())
     const front = hasMain
-      ? await openFront(options, fleet, { check, health, warn, clock }, opened)
+      ? await openFront(options, fleet, { check, decisions, health, warn, clock }, opened)
       : undefined
     let isDraining = false
     let unknownFields = 0
@@ -103,6 +113,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
         fleet,
         origin,
         busyFacts: { decode: settings.decodeBusyThreshold, prefill: settings.prefillBusyThreshold },
+        decisions,
         causes: () => health.causesJson(),
         health: () => health.json(),
         minimumWorkers: settings.minInitialWorkers,
@@ -124,7 +135,11 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
         door: 'proxy',
         front: (request, response) => front.proxy.take(request, response),
       })
-      addJsonRoutes(server, routesFor('api'), { door: 'selection', onUnknownKeys })
+      const debugging = [
+        ...debugRoutes({ fleet, decisions, nowMs: clock }),
+        explainRoute({ fleet, proxy: front.proxy }),
+      ]
+      addJsonRoutes(server, [...routesFor('api'), ...debugging], { door: 'selection', onUnknownKeys })
       await open(server, ports.main!)
     }
     if (ports.selection !== undefined) {
@@ -139,6 +154,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
       selectionUrl: ports.selection === undefined ? undefined : listeners.at(-1)!.url,
       fleet,
       causes,
+      decisions,
       proxy: front?.proxy,
       reader: front?.reader,
       unknownFields: () => unknownFields,
@@ -164,13 +180,14 @@ async function openFront(
   fleet: Fleet,
   shared: {
     readonly check: PredictionCheck
+    readonly decisions: DecisionRecords
     readonly health: ServiceHealth
     readonly warn: (warning: FleetWarning) => void
     readonly clock: () => number
   },
   opened: (() => unknown)[],
 ): Promise<Front> {
-  const { check, health, warn, clock } = shared
+  const { check, decisions, health, warn, clock } = shared
   const reader = createPromptReader({
     budgetMs: settings.tokenizeBudgetMs,
     nowMs: clock,
@@ -197,6 +214,7 @@ async function openFront(
     nowMs: clock,
     access: new Access(settings.host, { adminToken, hasNoAdmin, apiKeys }),
     watch: workers.keeper,
+    decisions,
     apiKeyOf: workers.apiKeyOf,
     onFinished: (facts) => {
       check.add(facts)
