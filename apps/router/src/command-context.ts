@@ -1,4 +1,5 @@
 import type { createColors } from 'picocolors'
+import type { RunningRouter } from './service/router-service.js'
 
 /** What a command may touch of the process; tests hand in their own. */
 export interface CommandContext {
@@ -20,6 +21,8 @@ export interface CommandContext {
   readonly nowMs: () => number
   /** Tells of every request to stop from now on: `SIGINT` is a person at a terminal, `SIGTERM` whoever looks after the process. */
   readonly onStop: (listener: (signal: 'SIGINT' | 'SIGTERM') => void) => void
+  /** Told of a router once it listens. */
+  readonly onServing?: ((router: RunningRouter) => void) | undefined
   /** Sets the exit code; does not end the process. */
   readonly exit: (code: number) => void
   /** Ends the process at once. */

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { bundleSources } from '@router/tooling/source-bundle'
 import { startMockEngine } from 'router-mock-engine'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { exampleFleet, examplePolicy } from '../src/example.js'
+import { examplePolicy } from '../src/example.js'
 import { fileWith } from './support.js'
 
 // What only a process has: a standard output that closes, a working directory, an end.
@@ -42,7 +42,7 @@ async function node(
 
 const programs: [string, string[]][] = [
   ['the binary', [binary, 'explain']],
-  ['npm start', [runner, 'start', '--json']],
+  ['npm start', [runner, 'start', '--help']],
   ['npm run vectors', [runner, 'vectors', '--list']],
 ]
 
@@ -64,37 +64,19 @@ describe.each(programs)('the standard output of %s', (_what, args) => {
   })
 })
 
-describe('relative paths of npm start', () => {
-  const folder = dirname(exampleFleet)
-  const start = (environment: Record<string, string>, ...args: string[]) =>
-    node([runner, 'start', ...args], { environment: { INIT_CWD: folder, ...environment } })
-
-  test('start where the user stands', async () => {
-    const flags = await start({}, '--policy-config', 'policy.yaml', '--fleet', 'fleet.yaml')
-    expect(flags).toMatchObject({ exitCode: 0, errors: '' })
-    expect(flags.output).toMatch(/^fleet +fleet\.yaml: /u)
-    expect(flags.output).toContain('(policy.yaml)')
-    const variable = await start({ ROUTER_POLICY_CONFIG: 'policy.yaml' })
-    expect(variable).toMatchObject({ exitCode: 0, output: expect.stringContaining('(policy.yaml)') })
-  })
-
-  test('are named in full when they cannot be read', async () => {
-    for (const flag of ['--policy-config', '--fleet']) {
-      const { exitCode, errors } = await start({}, flag, 'nope.yaml')
-      expect(exitCode).toBe(1)
-      expect(errors).toContain(`${join(folder, 'nope.yaml')}: cannot read the file`)
-    }
-  })
-
-  test('of the binary start from its working directory', async () => {
-    const args = [binary, 'explain', '--policy-config', 'policy.yaml']
-    const { exitCode, output } = await node(args, {
-      cwd: dirname(examplePolicy),
-      environment: { INIT_CWD: root },
-    })
-    expect(exitCode).toBe(0)
-    expect(output).toContain('(policy.yaml)')
-  })
+test('relative paths start where the user stands, and are named in full when they cannot be read', async () => {
+  const folder = dirname(examplePolicy)
+  const explain = (...args: string[]) =>
+    node([binary, 'explain', ...args], { cwd: folder, environment: { INIT_CWD: root } })
+  const found = await explain('--policy-config', 'policy.yaml', '--fleet', 'fleet.yaml')
+  expect(found).toMatchObject({ exitCode: 0, errors: '' })
+  expect(found.output).toMatch(/^fleet +fleet\.yaml: /u)
+  expect(found.output).toContain('(policy.yaml)')
+  for (const flag of ['--policy-config', '--fleet']) {
+    const { exitCode, errors } = await explain(flag, 'nope.yaml')
+    expect(exitCode).toBe(1)
+    expect(errors).toContain(`${join(folder, 'nope.yaml')}: cannot read the file`)
+  }
 })
 
 test('a package whose top-level await never settles is named', async () => {

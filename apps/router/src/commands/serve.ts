@@ -76,6 +76,7 @@ async function serve({ flags, workers }: ServeTexts, context: CommandContext): P
     write(`router on ${router.url}: ${count}, policy ${name}, mode ${settings.mode}`)
   }
   if (router.selectionUrl !== undefined) write(`selection API on ${router.selectionUrl}`)
+  context.onServing?.(router)
   await untilStopped(router, settings, context)
 }
 
