@@ -114,3 +114,58 @@ describe('a worker that tells nothing of its load', () => {
     }
   })
 })
+
+/** Every path that takes requests of a model, with a body for it. */
+const frontDoors = {
+  '/v1/chat/completions': { messages: [{ role: 'user', content: 'hi' }] },
+  '/v1/completions': { prompt: 'hi' },
+  '/v1/responses': { input: 'hi' },
+  '/v1/messages': { messages: [{ role: 'user', content: 'hi' }], max_tokens: 5 },
+  '/v1/messages/count_tokens': { messages: [{ role: 'user', content: 'hi' }] },
+  '/v1/embeddings': { input: 'hi' },
+  '/v1/rerank': { query: 'hi', documents: ['a'] },
+  '/v1/score': { text_1: 'a', text_2: 'b' },
+  '/pooling': { input: 'hi' },
+  '/tokenize': { prompt: 'hi' },
+  '/detokenize': { tokens: [1] },
+}
+
+it('U15: every front door books what it sends, in the books of all', async () => {
+  for (const engine of kv.engines)
+    for (const path of Object.keys(frontDoors)) engine.addFault({ kind: 'hang', path })
+  const gone = new AbortController()
+  const send = (url: string, body: object) =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: gone.signal,
+    })
+  const sent: Promise<unknown>[] = []
+  for (const [path, body] of Object.entries(frontDoors)) {
+    sent.push(send(kv.url + path, { model: 'mock-model', ...body }))
+    await until(`${path} is booked`, () => kv.booked() === sent.length)
+  }
+  const booking = { model_name: 'mock-model', token_ids: [1, 2, 3] }
+  const [worker] = kv.router.fleet.workers.list()
+  const workerId = String(worker!.registration.workerId)
+  const ids = ['a', 'b', 'c', 'd']
+  const doors = [kv.url, kv.router.selectionUrl!]
+  for (const [at, url] of doors.entries()) {
+    const [selected, named] = ids.slice(2 * at)
+    const select = { ...booking, selection_id: selected }
+    expect((await send(`${url}/select_and_reserve`, select)).status).toBe(200)
+    const reservation = { ...booking, selection_id: named, worker_id: workerId }
+    expect((await send(`${url}/reservations`, reservation)).status).toBe(201)
+  }
+  const requests = kv.router.fleet.partitions
+    .flatMap((partition) => kv.router.fleet.loads(partition))
+    .reduce((sum, { activeRequests }) => sum + activeRequests, 0)
+  expect([kv.booked(), requests]).toEqual([sent.length + 4, sent.length + 4])
+  gone.abort()
+  await Promise.allSettled(sent)
+  await until('what the proxy booked is free', () => kv.booked() === 4)
+  for (const id of ids)
+    expect((await fetch(`${kv.url}/reservations/${id}`, { method: 'DELETE' })).status).toBe(200)
+  expect(kv.booked()).toBe(0)
+})
