@@ -1,4 +1,4 @@
-import type { HashedPrompt, PromptRequest, RankOverlap, TokenPrompt } from '@router/core'
+import type { HashedPrompt, PromptRequest, RankOverlap, ReservedRequest, TokenPrompt } from '@router/core'
 import type { HashWords } from '@router/kv-index'
 import type { WorkerRank } from '@router/sdk'
 import type { FleetPartition } from './fleet-partition.js'
@@ -14,6 +14,51 @@ export type RequestTerms = Omit<PromptRequest, keyof TokenPrompt | keyof HashedP
 export interface FleetRequest {
   readonly prompt: FleetPrompt
   readonly terms?: RequestTerms
+}
+
+/** What a booking says beside its request. */
+export type BookingTerms = Pick<ReservedRequest, 'requestId' | 'isRelayed' | 'isDispatched' | 'onExplained'>
+
+const noTerms: RequestTerms = {}
+const noBooking: BookingTerms = { requestId: '' }
+
+/**
+ * A request as the core takes it. Every field is written out: an object with as many fields that was spread from others costs microseconds
+ * wherever it is read.
+ * @param booking absent = it is only asked about
+ */
+export function requestOfCore(
+  blocks: HashedPrompt['blocks'] & { readonly promptTokens: number },
+  { prompt: { loraName }, terms = noTerms }: FleetRequest,
+  { requestId, isRelayed, isDispatched, onExplained }: BookingTerms = noBooking,
+): ReservedRequest {
+  const written: HashedPrompt & Required<RequestTerms & BookingTerms> = {
+    blocks,
+    promptTokens: blocks.promptTokens,
+    loraName,
+    requestId,
+    isRelayed,
+    isDispatched,
+    onExplained,
+    tracksPrefillTokens: terms.tracksPrefillTokens,
+    assumesKvReuse: terms.assumesKvReuse,
+    chunks: terms.chunks,
+    isUnhashed: terms.isUnhashed,
+    allowedWorkerIds: terms.allowedWorkerIds,
+    pinnedWorker: terms.pinnedWorker,
+    affinityTarget: terms.affinityTarget,
+    requiredTaints: terms.requiredTaints,
+    preferredTaints: terms.preferredTaints,
+    policyClass: terms.policyClass,
+    sessionContext: terms.sessionContext,
+    expectedOutputTokens: terms.expectedOutputTokens,
+    priorityJump: terms.priorityJump,
+    strictPriority: terms.strictPriority,
+    routerTemperatureOverride: terms.routerTemperatureOverride,
+    requiredCacheHits: terms.requiredCacheHits,
+    parameterOverrides: terms.parameterOverrides,
+  }
+  return written
 }
 
 /** Where a request goes. A copy: nothing changes in it later. */

@@ -1,7 +1,6 @@
 import {
   type PotentialLoad,
   type PromptRequest,
-  type ReservedRequest,
   type RoutedExplanation,
   type RouterCore,
   type SelectionResult,
@@ -11,13 +10,15 @@ import { BlockHasher, type PromptBlocks } from '@router/kv-index'
 import { type PolicyBundle, RouterError } from '@router/sdk'
 import { type FleetPartition, type PartitionName, keyOf } from './fleet-partition.js'
 import { FleetPartitions } from './fleet-partitions.js'
-import type {
-  ExplicitReservation,
-  FleetPrompt,
-  FleetRequest,
-  OverlapReport,
-  Reservation,
-  Selection,
+import {
+  type BookingTerms,
+  type ExplicitReservation,
+  type FleetPrompt,
+  type FleetRequest,
+  type OverlapReport,
+  type Reservation,
+  type Selection,
+  requestOfCore,
 } from './fleet-request.js'
 import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
 import type { FleetWarning } from './fleet-worker.js'
@@ -115,7 +116,7 @@ export class Fleet {
   select(name: PartitionName, request: FleetRequest, selectionId?: string): Selection {
     const partition = this.ready(name)
     const blocks = this.#prepare(partition, request.prompt)
-    const asked = promptRequest(blocks, request)
+    const asked = requestOfCore(blocks, request)
     const selection = this.#selectionOf(partition, asked, blocks, partition.router.select(asked))
     if (selectionId === undefined) return selection
     this.selectionCache.put(
@@ -142,17 +143,13 @@ export class Fleet {
    * `delivered` when it is. Errors: `ROUTER_NOT_READY`, `ROUTER_DUPLICATE_REQUEST`, `ROUTER_ADMISSION_FULL`, those of selection and of
    * hashing.
    */
-  reserve(
-    name: PartitionName,
-    request: FleetRequest,
-    booking: Pick<ReservedRequest, 'requestId' | 'isRelayed' | 'isDispatched' | 'onExplained'>,
-  ): Selection {
+  reserve(name: PartitionName, request: FleetRequest, booking: BookingTerms): Selection {
     const partition = this.ready(name)
     this.checkUnbooked(booking.requestId)
     const blocks = this.#prepare(partition, request.prompt)
     const { router } = partition
-    const asked = promptRequest(blocks, request)
-    const result = router.reserve({ ...asked, ...booking })
+    const asked = requestOfCore(blocks, request, booking)
+    const result = router.reserve(asked)
     const selection = this.#selectionOf(partition, asked, blocks, result)
     if (booking.isDispatched !== false) this.delivered(selection)
     return selection
@@ -229,7 +226,7 @@ export class Fleet {
   /** The load of every rank with this request. A query. Errors: `ROUTER_NOT_READY`, those of hashing. */
   potentialLoads(name: PartitionName, request: FleetRequest): PotentialLoad[] {
     const partition = this.ready(name)
-    return partition.router.potentialLoads(promptRequest(this.#hashedPrompt(partition, request), request))
+    return partition.router.potentialLoads(requestOfCore(this.#hashedPrompt(partition, request), request))
   }
 
   /** The load of every rank now; partitions without workers have none. */
@@ -244,14 +241,14 @@ export class Fleet {
     return {
       partition,
       blocks: blocks.count,
-      ranks: partition.router.overlaps(promptRequest(blocks, request)),
+      ranks: partition.router.overlaps(requestOfCore(blocks, request)),
     }
   }
 
   /** Takes a selection apart. A query. Errors: as `select`. */
   explain(name: PartitionName, request: FleetRequest): RoutedExplanation {
     const partition = this.ready(name)
-    return partition.router.explain(promptRequest(this.#prepare(partition, request.prompt), request))
+    return partition.router.explain(requestOfCore(this.#prepare(partition, request.prompt), request))
   }
 
   /** Limits of the ranks of a model from now on; absent = those of the settings. Error: `ROUTER_NOT_FOUND`. */
@@ -363,10 +360,6 @@ interface HashedBlocks extends PromptBlocks {
 }
 
 const noBlocks: PromptBlocks = { local: new Uint32Array(0), sequence: new Uint32Array(0), count: 0 }
-
-function promptRequest(blocks: HashedBlocks, { prompt, terms }: FleetRequest): PromptRequest {
-  return { ...terms, blocks, promptTokens: blocks.promptTokens, loraName: prompt.loraName }
-}
 
 function tokensOf(prompt: FleetPrompt): number {
   return prompt.tokens === undefined ? prompt.promptTokens : prompt.tokens.length

@@ -45,12 +45,14 @@ export type SelectionListener = (
 export function measuresOf(
   { partition: { table, selector }, stages }: PartitionRouter,
   { slot, requiredBlocks }: SelectionResult,
-  request: Pick<SelectionMeasures, 'promptTokens' | 'isPinned' | 'hashingMs'>,
+  { promptTokens, isPinned, hashingMs }: Pick<SelectionMeasures, 'promptTokens' | 'isPinned' | 'hashingMs'>,
 ): SelectionMeasures {
   const { cache } = table.columns.views
   const row = table.rowOfSlot[slot]!
   return {
-    ...request,
+    promptTokens,
+    isPinned,
+    hashingMs,
     requestBlocks: requiredBlocks,
     overlapBlocks: cache!.isAvailable[row] === 1 ? cache!.estimateBlocks[row]! : undefined,
     bestOverlapBlocks: selector.bestEligibleOverlapBlocks,
