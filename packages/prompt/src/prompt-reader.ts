@@ -88,7 +88,7 @@ export class PromptReader {
 
   /** Sums since the start, and what is held now. */
   counters(): PromptCounters {
-    return this.#counters.snapshot(this.#threads)
+    return this.#counters.snapshot(this.#threads, this.#estimator.size)
   }
 
   /** Ends the threads. Readings that wait become approximate ones. */

@@ -23,6 +23,8 @@ export interface PromptCounters {
   readonly conversations: number
   /** Tokenizer folders that something is known of, at most 1,024. */
   readonly folders: number
+  /** Models whose bytes per token are known, at most 1,024. */
+  readonly models: number
 }
 
 /** Counts readings. */
@@ -56,7 +58,7 @@ export class ReadingCounters {
   }
 
   /** A copy of everything. */
-  snapshot(threads: TokenizerThreads): PromptCounters {
+  snapshot(threads: TokenizerThreads, models: number): PromptCounters {
     return {
       requests: this.#requests,
       refused: this.#refused,
@@ -68,6 +70,7 @@ export class ReadingCounters {
       waiting: threads.waiting,
       busyThreads: threads.busy,
       ...threads.sizes,
+      models,
     }
   }
 }

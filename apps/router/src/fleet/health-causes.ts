@@ -69,6 +69,11 @@ export class HealthCauses {
     this.#onNew = onNew
   }
 
+  /** Causes that hold; at most 10,000. */
+  get size(): number {
+    return this.#causes.size
+  }
+
   /** By code and scope. */
   list(): HealthCause[] {
     const causes = [...this.#causes.values()].map(({ source: _source, ...cause }) => cause)

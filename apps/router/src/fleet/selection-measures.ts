@@ -33,12 +33,12 @@ export interface DeliveredSelection {
  * Told of every selection that is booked and whose request goes to its rank; of queries and of those that came to nothing it is not.
  * It must not throw.
  * @param isFurtherTry an earlier one of the same request came to nothing
- * @param readingMs what it took to get from the request to the blocks, beside `hashingMs`
+ * @param readingMs what it took to get from a request that this process relays to its blocks, beside `hashingMs`; absent = others relay it
  */
 export type SelectionListener = (
   selection: DeliveredSelection,
   isFurtherTry: boolean,
-  readingMs: number,
+  readingMs: number | undefined,
 ) => void
 
 /** Of the selection that a router just made. `O(ranks)`. */

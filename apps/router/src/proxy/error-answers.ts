@@ -33,6 +33,21 @@ export function sendRefusal(
   response.end(body)
 }
 
+/** What a client is answered when every try failed. @param status of the engine; absent = there was no answer */
+export function failureAnswer(isLate: boolean, status: number | undefined): Omit<Answer, 'retryAfterSecs'> {
+  if (isLate)
+    return {
+      status: status ?? 504,
+      code: 'upstream_timeout',
+      message: 'the engine did not answer in time',
+    }
+  const message =
+    status === undefined
+      ? 'the engine could not be reached, or broke its answer off'
+      : `the engine answered with status ${status}`
+  return { status: status ?? 502, code: 'upstream_failed', message }
+}
+
 /** The one event with which a stream ends that broke off. */
 export function brokenStreamEvent(
   endpoint: ProxyEndpoint | undefined,

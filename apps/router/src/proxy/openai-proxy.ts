@@ -7,7 +7,7 @@ import { type ProxyTarget, targetOf } from './endpoints.js'
 import { proxyAnswerOf, sendRefusal } from './error-answers.js'
 import { ProxiedRequest } from './proxied-request.js'
 import type { ProxyOptions } from './proxy-settings.js'
-import { ProxyState } from './proxy-state.js'
+import { ProxyState, type RequestStage } from './proxy-state.js'
 import { relayStored } from './stored-responses.js'
 
 const longestRequestId = 128
@@ -61,6 +61,13 @@ export class OpenAiProxy {
   /** Requests in flight. */
   get inFlight(): number {
     return this.#state.live.size
+  }
+
+  /** Requests in flight by where they are. `O(requests)`. */
+  get stages(): Readonly<Record<RequestStage, number>> {
+    const stages = { preprocess: 0, route: 0, dispatch: 0, relay: 0 }
+    for (const { stage } of this.#state.live) stages[stage]++
+    return stages
   }
 
   /** Sizes of what is kept, for gauges. */

@@ -6,8 +6,8 @@ import { recorderOf } from '../observe/proxy-decisions.js'
 import { answerExtras, extrasEvent, placementHeaders } from './answer-extras.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
-import { brokenStreamEvent, proxyAnswerOf, sendRefusal } from './error-answers.js'
-import type { LiveRequest, ProxyState } from './proxy-state.js'
+import { brokenStreamEvent, failureAnswer, proxyAnswerOf, sendRefusal } from './error-answers.js'
+import { type LiveRequest, type ProxyState, type RequestStage, stageOf } from './proxy-state.js'
 import { RequestBookings } from './request-bookings.js'
 import { type RequestEnding, requestFacts } from './request-facts.js'
 import { type RequestIntake, takeIn } from './request-intake.js'
@@ -44,7 +44,6 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   /** The engine of the last try chose its rank itself. */
   #ignoresRank = false
   #firstByteMs: number | undefined
-  #bodyMs = 0
   #readingMs = 0
   #isOver = false
 
@@ -62,6 +61,10 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.response = response
     this.#requestId = id
     this.#startedMs = state.nowMs()
+  }
+
+  get stage(): RequestStage {
+    return stageOf(this.#reading !== undefined, this.#attempt)
   }
 
   /** Reads the body, and goes on from there. */
@@ -151,7 +154,6 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   #read(body: Buffer): void {
-    this.#bodyMs = this.#state.nowMs()
     try {
       const intake = takeIn(this.#state, this.#target, this.#request, body)
       this.#intake = intake
@@ -168,7 +170,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #route(intake: RequestIntake, reading: PromptReading): void {
     if (this.#isOver) return
     this.#reading = reading
-    this.#readingMs = this.#state.nowMs() - this.#bodyMs
+    this.#readingMs = this.#state.nowMs() - intake.startedMs
     const { headers } = this.#request
     const about = { id: this.#requestId, path: this.#target.path, headers }
     const recorder = recorderOf(this.#state, about, intake, reading)
@@ -193,7 +195,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.addedHeaders = ['x-router-request-id', this.#requestId]
     if (settings.tellsPlacement) this.addedHeaders.push(...placementHeaders(selection))
     const isFurtherTry = this.#attempts++ > 0
-    if (again === undefined) this.#state.fleet.delivered(selection, isFurtherTry, this.#readingMs)
+    if (again === undefined) fleet.delivered(selection, isFurtherTry, this.#readingMs)
     const attempt = new Attempt(this, watched, {
       nowMs,
       firstByteMs: settings.firstByteTimeoutMs,
@@ -266,15 +268,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
 
   /** Every try failed: the last status, in the router's own words. */
   #giveUp({ failure, status, retryAfter }: FailedAttempt): void {
-    const isLate = failure === 'timeout'
-    const code = isLate ? 'upstream_timeout' : 'upstream_failed'
-    const message = isLate
-      ? 'the engine did not answer in time'
-      : status === undefined
-        ? 'the engine could not be reached, or broke its answer off'
-        : `the engine answered with status ${status}`
     const headers = retryAfter === undefined ? [] : ['retry-after', retryAfter]
-    this.#answer({ status: status ?? (isLate ? 504 : 502), code, message, details: undefined }, headers)
+    this.#answer(failureAnswer(failure === 'timeout', status), headers)
   }
 
   #refuse(error: unknown): void {

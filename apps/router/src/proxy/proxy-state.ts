@@ -11,8 +11,15 @@ import { ServedModels } from './served-models.js'
 import { Upstreams } from './upstreams.js'
 import type { WorkerWatch } from './worker-watch.js'
 
+/** Where requests are: their prompts are read, they wait for a worker, an engine has not begun to answer, an answer is relayed. */
+export const requestStages = ['preprocess', 'route', 'dispatch', 'relay'] as const
+
+/** One of `requestStages`. */
+export type RequestStage = (typeof requestStages)[number]
+
 /** A request that is not over. */
 export interface LiveRequest {
+  readonly stage: RequestStage
   /** Ends what is too late. */
   check(nowMs: number): void
   /** Ends it from the router's side. */
@@ -34,8 +41,8 @@ export class ProxyState {
   /** Requests that are not over. */
   readonly live = new Set<LiveRequest>()
   readonly watch: WorkerWatch | undefined
-  readonly apiKeyOf: (workerId: bigint) => string | undefined
   readonly decisions: DecisionRecords | undefined
+  readonly apiKeyOf: (workerId: bigint) => string | undefined
   readonly onFinished: ((facts: RequestFacts) => void) | undefined
   readonly nowMs: () => number
   // Nobody else has ids that begin so.
@@ -59,12 +66,21 @@ export class ProxyState {
     this.upstreams = new Upstreams(settings.upstreams)
     this.bodies = new BodyBuffers(settings.bodies)
     this.watch = watch
-    this.apiKeyOf = apiKeyOf ?? (() => undefined)
     this.decisions = options.decisions
+    this.apiKeyOf = apiKeyOf ?? (() => undefined)
     this.onFinished = onFinished
     this.nowMs = nowMs
   }
 
   /** An id that no other request of this process has or gets. */
   readonly nextInnerId = (): string => this.#idPrefix + ++this.#ids
+}
+
+/** @param attempt that is under way */
+export function stageOf(
+  isRead: boolean,
+  attempt: { readonly firstByteMs: number } | undefined,
+): RequestStage {
+  if (attempt !== undefined) return Number.isNaN(attempt.firstByteMs) ? 'dispatch' : 'relay'
+  return isRead ? 'route' : 'preprocess'
 }

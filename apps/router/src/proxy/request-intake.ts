@@ -24,6 +24,8 @@ export interface RequestIntake {
   /** The engine will report a usage that the client did not ask for. */
   readonly addedUsage: boolean
   readonly wantsStream: boolean
+  /** When its reading began, on the clock of the proxy. */
+  readonly startedMs: number
 }
 
 /**
@@ -32,11 +34,12 @@ export interface RequestIntake {
  * chooses a worker and it names none.
  */
 export function takeIn(
-  { fleet, models, reader, settings }: ProxyState,
+  { fleet, models, reader, settings, nowMs }: ProxyState,
   target: ProxyEndpoint,
   { headers }: Pick<IncomingMessage, 'headers'>,
   body: Buffer,
 ): RequestIntake {
+  const startedMs = nowMs()
   const scan = scanObject(body)
   const nvext = scan.find('nvext')
   const { trustsRoutingHeaders: trustsHeaders, readsNvext } = settings
@@ -74,7 +77,7 @@ export function takeIn(
     acceptsNvext && nvext !== undefined && readsNvext ? spliceBody(body, scan, editsOf(false)).bytes : bytes
   const stream = scan.find('stream')
   const wantsStream = stream !== undefined && body[stream.valueStart] === letterT
-  return { facts, model, partition, reading, bodyFor, addedUsage, wantsStream }
+  return { facts, model, partition, reading, bodyFor, addedUsage, wantsStream, startedMs }
 }
 
 function unnamed(): HttpError {

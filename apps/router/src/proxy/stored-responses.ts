@@ -4,7 +4,7 @@ import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyTarget } from './endpoints.js'
 import { brokenStreamEvent, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
-import type { LiveRequest, ProxyState } from './proxy-state.js'
+import { type LiveRequest, type ProxyState, stageOf } from './proxy-state.js'
 import { keyFor } from './worker-request.js'
 
 /**
@@ -48,6 +48,9 @@ export function relayStored(
     deadlineMs: nowMs() + settings.requestTimeoutMs,
   })
   const alive: LiveRequest = {
+    get stage() {
+      return stageOf(true, attempt)
+    },
     check: (now) => attempt.check(now),
     abort: () => {
       response.destroy()
