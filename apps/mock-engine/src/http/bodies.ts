@@ -9,10 +9,15 @@ const strings = z.union([z.string(), z.array(z.string())])
 const message = z.record(z.string(), z.unknown()).and(z.object({ role: z.string() }))
 const messages = z.array(message)
 const anyObject = z.record(z.string(), z.unknown())
+/** As templates get them from the real engine: these fields in this order, null where there is none, then the others. */
 const tools = z.array(
   z.looseObject({
-    type: z.literal('function').optional(),
-    function: z.looseObject({ name: z.string(), parameters: anyObject.nullish() }),
+    type: z.literal('function').default('function'),
+    function: z.looseObject({
+      name: z.string(),
+      description: z.string().nullable().default(null),
+      parameters: anyObject.nullable().default(null),
+    }),
   }),
 )
 
