@@ -52,7 +52,7 @@ export class RequestBookings {
       policyClass: facts.policyClass,
       priorityJump: facts.priorityJump,
       strictPriority: facts.strictPriority,
-      expectedOutputTokens: facts.expectedOutputTokens,
+      expectedOutputTokens: expectedOutput(facts, body),
       chunks: chunks && {
         hashes: chunks,
         overlapBlocks: (matched) => reader.overlapBlocks(reading, matched),
@@ -145,4 +145,12 @@ export class RequestBookings {
     const all = this.#allowed ?? workers.map(({ workerId }) => workerId)
     return all.filter((workerId) => !this.#tried.has(workerId))
   }
+}
+
+/** Of all sequences together, like what is told of the output; absent = nobody says. */
+function expectedOutput(
+  { expectedOutputTokens: each }: RequestIntake['facts'],
+  { decodes, prompts }: PromptReading['body'],
+): number | undefined {
+  return each === undefined ? undefined : Math.min(each * decodes * prompts, Number.MAX_SAFE_INTEGER)
 }
