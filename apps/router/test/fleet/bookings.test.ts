@@ -1,6 +1,8 @@
 import { hashAt } from '@router/kv-index'
 import { describe, expect, it } from 'vitest'
 import { SelectionCache } from '../../src/fleet/selection-cache.js'
+import { loadServePolicy } from '../../src/serve-policy.js'
+import { routerModes } from '../../src/settings/routing-settings.js'
 import { codeOf, everybody, promptOf, testFleet } from './support.js'
 
 const group = { ...everybody, routingGroup: 'g' }
@@ -235,6 +237,17 @@ describe('G2: busy ranks', () => {
     [{}, [1n, 2n]],
   ])('by %o take no more', (busyThresholds, expected) => {
     expect(free(loaded({ busyThresholds }))).toEqual(expected)
+  })
+
+  it.each(routerModes)('mode %s skips them, and says overload when all are', async (mode) => {
+    const { bundle: policy } = await loadServePolicy({ flags: { 'router-mode': mode } })
+    const limits = { usesKvEvents: false, maximumRequestsPerRank: 1, isDirect: mode === 'direct' }
+    const { add, reserve } = testFleet(limits, { policy })
+    for (let id = 1; id <= 4; id++) add(id)
+    const target = (id: number) => (mode === 'direct' ? { affinityTarget: { workerId: BigInt(id) } } : {})
+    const chosen = [1, 2, 3, 4].map((id) => reserve(`r${id}`, 'ab', target(id)).workerId)
+    expect(chosen.toSorted()).toEqual([1n, 2n, 3n, 4n])
+    expect(codeOf(() => reserve('more', 'ab', target(1)))).toBe('ROUTER_ALL_ELIGIBLE_WORKERS_OVERLOADED')
   })
 
   it('are told as overload, also to a pin, and are free again with the booking; limits change at run time', () => {

@@ -86,6 +86,49 @@ describe('A1: what is refused, and how', () => {
     ])
   })
 
+  test('U5, G2: ranks at their limit get no more; when all are, it is overload', async () => {
+    const engines = await Promise.all([engineOf(), engineOf()])
+    for (const engine of engines) engine.addFault({ kind: 'hang' })
+    const router = await proxyOf(engines, { fleet: { maximumRequestsPerRank: 2 } })
+    const stuck: Promise<unknown>[] = []
+    for (let count = 1; count <= 4; count++) {
+      // All alike: whoever had the first one would get them all.
+      stuck.push(ask(router, chatPath, chat('hello')).catch(() => undefined))
+      await until('booked', () => router.booked() === count)
+    }
+    await until('two at each', () => engines.every((engine) => engine.stats().in_flight === 2))
+    const full = await ask(router, chatPath, chat('hello'))
+    expect([full.status, full.json.error.code]).toEqual([529, 'all_eligible_workers_overloaded'])
+    const pinned = { headers: { 'x-dynamo-worker-instance-id': '1', 'x-dynamo-dp-rank': '0' } }
+    const target = await ask(router, chatPath, chat('hello'), pinned)
+    expect([target.status, target.json.error.code]).toEqual([529, 'pinned_worker_overloaded'])
+    router.proxy.abortAll()
+    await Promise.all(stuck)
+  })
+
+  test('U7, G1: a rank that its worker does not have gets nothing, pinned or not', async () => {
+    const engine = await engineOf({ ranks: 4 })
+    const router = await proxyOf([engine], { worker: { dataParallelStartRank: 2, dataParallelSize: 2 } })
+    const asked = async (headers: Record<string, string>) => {
+      const answer = await ask(router, chatPath, chat('hello', { max_tokens: 1 }), { headers })
+      return answer.headers.get('x-router-worker') ?? answer.json.error.code
+    }
+    for (const rank of [0, 1, 4]) {
+      expect(await asked({ 'x-dynamo-dp-rank': String(rank) })).toBe('no_endpoints')
+      const pin = { 'x-dynamo-worker-instance-id': '1', 'x-dynamo-dp-rank': String(rank) }
+      expect(await asked(pin)).toBe('no_endpoints')
+    }
+    const chosen = new Set<unknown>()
+    for (const headers of [{ 'x-dynamo-dp-rank': '2' }, { 'x-dynamo-dp-rank': '3' }, {}, {}, {}])
+      chosen.add(await asked(headers))
+    expect([...chosen].toSorted()).toEqual(['1.2', '1.3'])
+    const ranks = engine
+      .requests()
+      .map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('X-data-parallel-rank') + 1])
+    expect([...new Set(ranks)].toSorted()).toEqual(['2', '3'])
+    expect(router.booked()).toBe(0)
+  })
+
   test('U49: of 40 requests at once with a limit of 1 a rank, never two at one', async () => {
     const engines = await Promise.all([engineOf(), engineOf()])
     for (const engine of engines) engine.addFault({ kind: 'slow', delay_ms: 100 })
