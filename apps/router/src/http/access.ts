@@ -20,6 +20,8 @@ export interface AccessSettings {
 export interface AccessHeaders {
   readonly host?: string | undefined
   readonly authorization?: string | undefined
+  /** Where clients of the Anthropic API write their key. */
+  readonly 'x-api-key'?: string | string[] | undefined
 }
 
 /** Whether an address or name can only be this machine. */
@@ -54,7 +56,7 @@ export class Access {
   }
 
   /** Errors: `forbidden_host`, `not_found` for admin routes that do not exist, `unauthorized`. */
-  check(access: RouteAccess, { host, authorization }: AccessHeaders): void {
+  check(access: RouteAccess, { host, authorization, 'x-api-key': apiKey }: AccessHeaders): void {
     if (this.#isLoopback && !isLoopbackHeader(host)) {
       const message = `host '${host ?? ''}' is no name of this machine, which is all that this listener serves`
       throw new HttpError('forbidden_host', message)
@@ -64,12 +66,24 @@ export class Access {
     const keys = access === 'admin' ? [] : this.#apiKeys
     const isOpen = access === 'admin' ? this.#adminToken === undefined : keys.length === 0
     if (isOpen) return
-    const given = digest(/^bearer +(.+)$/i.exec(authorization ?? '')?.[1] ?? '')
+    const ofClient = access === 'client' && typeof apiKey === 'string' ? apiKey : ''
+    const given = digest(bearerOf(authorization) ?? ofClient)
     // Every key is compared, whichever fits: the time tells nothing.
     let isKnown = this.#adminToken !== undefined && timingSafeEqual(given, this.#adminToken)
     for (const key of keys) isKnown = timingSafeEqual(given, key) || isKnown
     if (!isKnown) throw new HttpError('unauthorized', `a valid bearer token is needed`)
   }
+
+  /** Whether the value of a header is the admin token, bare or as a bearer. */
+  isAdminToken(value: string): boolean {
+    return (
+      this.#adminToken !== undefined && timingSafeEqual(digest(bearerOf(value) ?? value), this.#adminToken)
+    )
+  }
+}
+
+function bearerOf(authorization: string | undefined): string | undefined {
+  return /^bearer +(.+)$/i.exec(authorization ?? '')?.[1]
 }
 
 /** `Host` header without its port. */

@@ -27,6 +27,8 @@ const routerHeaders = new Set([
 export interface RequestHeaderOptions {
   /** The client's key is its own, and not one of the router's. */
   readonly passesAuthorization: boolean
+  /** Whether a value is the router's own token, which clients may send all the same. */
+  readonly isOwnToken: (value: string) => boolean
   /** Key of the worker's own engine, in place of the client's. */
   readonly apiKey?: string | undefined
   /** Booked rank, for workers with several. */
@@ -36,15 +38,17 @@ export interface RequestHeaderOptions {
 /** Headers of a request for the engine: names and values by turns, as the client wrote them. */
 export function requestHeaders(
   { rawHeaders, headers }: IncomingMessage,
-  { passesAuthorization, apiKey, dpRank }: RequestHeaderOptions,
+  { passesAuthorization, isOwnToken, apiKey, dpRank }: RequestHeaderOptions,
 ): string[] {
   const named = namedByConnection(headers.connection)
   const passed = ['accept-encoding', 'identity']
+  const passesKeys = passesAuthorization && apiKey === undefined
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!.toLowerCase()
     if (hopByHop.has(name) || routerHeaders.has(name) || named?.has(name) === true) continue
     if (name.startsWith('x-router-') || name.startsWith('x-dynamo-')) continue
-    if (name === 'authorization' && (!passesAuthorization || apiKey !== undefined)) continue
+    const isKey = name === 'authorization' || name === 'x-api-key'
+    if (isKey && (!passesKeys || isOwnToken(rawHeaders[at + 1]!))) continue
     passed.push(rawHeaders[at]!, rawHeaders[at + 1]!)
   }
   if (apiKey !== undefined) passed.push('Authorization', `Bearer ${apiKey}`)

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Access } from '../http/access.js'
 import { HttpError } from '../http/http-error.js'
 import { writeJson } from '../http/json-writer.js'
 import { type ProxyTarget, targetOf } from './endpoints.js'
@@ -33,13 +32,11 @@ export interface ProxySizes {
  */
 export class OpenAiProxy {
   readonly #state: ProxyState
-  readonly #access: Access
   readonly #sweep: NodeJS.Timeout
   readonly #stopListening: () => void
 
   constructor(options: ProxyOptions) {
     this.#state = new ProxyState(options)
-    this.#access = options.access
     this.#stopListening = options.fleet.workers.listen({
       // Once everybody knows that it has left.
       onRemove: (workerId) =>
@@ -90,7 +87,7 @@ export class OpenAiProxy {
     if (found === undefined) return false
     const id = requestIdOf(request)
     try {
-      this.#access.check('client', request.headers)
+      this.#state.access.check('client', request.headers)
       if (request.method !== found.method) throw wrongMethod(request.method!, found.method)
       this.#serve(found.target, request, response, id)
     } catch (error) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PromptReader } from '@router/prompt'
 import type { Fleet } from '../fleet/fleet.js'
+import type { Access } from '../http/access.js'
 import type { DecisionRecords } from '../observe/decision-records.js'
 import { BodyBuffers } from './body-buffers.js'
 import { type ProxyOptions, type RequestSettings, requestSettings } from './proxy-settings.js'
@@ -31,6 +32,7 @@ export interface LiveRequest {
 /** What all requests of a proxy share. */
 export class ProxyState {
   readonly fleet: Fleet
+  readonly access: Access
   readonly reader: PromptReader
   readonly settings: RequestSettings
   readonly models: ServedModels
@@ -52,6 +54,7 @@ export class ProxyState {
   constructor(options: ProxyOptions) {
     const {
       fleet,
+      access,
       reader,
       settings = {},
       watch,
@@ -60,6 +63,7 @@ export class ProxyState {
       nowMs = () => performance.now(),
     } = options
     this.fleet = fleet
+    this.access = access
     this.reader = reader
     this.settings = requestSettings(settings)
     this.models = new ServedModels(fleet.workers, settings.modelAliases ?? new Map(), nowMs)

@@ -64,6 +64,7 @@ export function relayStored(
   response.once('close', () => attempt.cancel())
   const headers = requestHeaders(request, {
     passesAuthorization: settings.passesAuthorization,
+    isOwnToken: (value) => state.access.isAdminToken(value),
     apiKey: keyFor(view!, state.apiKeyOf),
   })
   const method = isCancel ? 'POST' : 'GET'

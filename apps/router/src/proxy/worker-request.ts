@@ -17,7 +17,7 @@ export interface WorkerRequest {
 
 /** A request for the worker that was selected. */
 export function workerRequestOf(
-  { fleet, settings, apiKeyOf }: ProxyState,
+  { fleet, settings, access, apiKeyOf }: ProxyState,
   { workerId, dpRank, endpoint, partition }: Selection,
   { prompt }: ProxyEndpoint,
   client: IncomingMessage,
@@ -29,6 +29,7 @@ export function workerRequestOf(
   const ignoresRank = ranks > 1 && prompt === 'responses' && worker.facts?.engine === 'sglang'
   const headers = requestHeaders(client, {
     passesAuthorization: settings.passesAuthorization,
+    isOwnToken: (value) => access.isAdminToken(value),
     apiKey: keyFor(worker, apiKeyOf),
     dpRank: ranks > 1 && !ignoresRank ? dpRank : undefined,
   })

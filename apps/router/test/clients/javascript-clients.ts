@@ -110,9 +110,8 @@ const anthropicErrors = {
 }
 
 function anthropicClient(): Client {
-  // The key of a router is a bearer token.
   const messages = ({ url, apiKey = 'none' }: Target) =>
-    new Anthropic({ baseURL: url, apiKey: null, authToken: apiKey, maxRetries: 0 }).messages
+    new Anthropic({ baseURL: url, apiKey, maxRetries: 0 }).messages
   const request = ({ model = 'mock-model', content }: Target) => ({
     model,
     max_tokens: 100,

@@ -241,6 +241,14 @@ describe('A3: who may call', () => {
       401, 401,
     ])
     expect(await status('/query', 'Bearer secret')).toBe(200)
+    const byKey = async (path: string, headers: Record<string, string>) =>
+      (await ask(port, path, { headers })).status
+    expect([
+      await byKey('/query', { 'x-api-key': 'two' }),
+      await byKey('/query', { 'x-api-key': 'three' }),
+      await byKey('/query', { 'x-api-key': 'two', authorization: 'Bearer three' }),
+      await byKey('/admin', { 'x-api-key': 'secret' }),
+    ]).toEqual([200, 401, 401, 401])
   })
 
   it('an admin API that is off is not there', async () => {

@@ -118,6 +118,22 @@ describe('A7: what an engine is sent', () => {
       200,
     )
     expect(headersOf(engine)['authorization']).toBeUndefined()
+    expect((await ask(router, chatPath, body, { headers: { 'x-api-key': 'secret' } })).status).toBe(200)
+    expect(headersOf(engine)['x-api-key']).toBeUndefined()
+  })
+
+  test("the admin token never, a client's own key where the router asks for none", async () => {
+    const engine = await engineOf()
+    const router = await proxyOf([engine], { access: { adminToken: 'secret' } })
+    for (const [name, own, foreign] of [
+      ['authorization', 'Bearer secret', 'Bearer mine'],
+      ['x-api-key', 'secret', 'mine'],
+    ] as const)
+      for (const value of [own, foreign]) {
+        const body = chat('hello', { max_tokens: 1 })
+        expect((await ask(router, chatPath, body, { headers: { [name]: value } })).status).toBe(200)
+        expect(headersOf(engine)[name]).toBe(value === own ? undefined : value)
+      }
   })
 
   test("a worker's own key in place of the client's, where it is of a trusted source", async () => {
