@@ -14,6 +14,7 @@ import { setUp } from './setup.mjs'
  */
 const PROGRAMS = {
   start: { entry: 'apps/router/src/start.ts' },
+  router: { entry: 'apps/router/src/bin.ts' },
   demo: { entry: 'examples/demo/cli.ts' },
   vectors: { entry: 'packages/vectors/src/cli.ts' },
   embedded: { entry: 'examples/embedded.ts' },

@@ -214,3 +214,13 @@ describe('router serve', () => {
     expect(help.output).toContain('  --first-byte-timeout-secs <number>')
   })
 })
+
+test('the root of a checkout has the command, without a build, for npx router', async () => {
+  const { default: manifest } = await import('../package.json', { with: { type: 'json' } })
+  const command = join(root, 'node_modules', '.bin', 'router')
+  const child = spawn(command, ['--version'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.on('data', (chunk) => (output += String(chunk)))
+  const exitCode = await new Promise((done) => child.on('close', done))
+  expect([exitCode, output]).toEqual([0, `${manifest.version}\n`])
+})
