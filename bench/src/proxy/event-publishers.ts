@@ -28,7 +28,7 @@ export class EventPublishers {
     )
   }
 
-  /** The first rank of each engine stored the complete blocks of a prompt. */
+  /** The first rank of each engine stored the complete blocks of a prompt; of all prompts blocks at the same place are the same. */
   store(tokens: readonly number[]): void {
     for (let at = 0; at < this.#ranks.length; at += this.#perEngine) this.#ranks[at]!.store(tokens)
   }
@@ -53,7 +53,6 @@ class RankPublisher {
   readonly #packr = new Packr({ useRecords: false })
   #sequence = 0n
   #batches = 0
-  #stored = 0
 
   static async open(rank: number): Promise<RankPublisher> {
     const socket = new Publisher({ linger: 0, sendTimeout: 0, sendHighWaterMark: 100_000 })
@@ -69,7 +68,7 @@ class RankPublisher {
 
   store(tokens: readonly number[]): void {
     const blocks = Math.floor(tokens.length / blockSize)
-    const hashes = Array.from({ length: blocks }, () => ++this.#stored)
+    const hashes = Array.from({ length: blocks }, (_, at) => at + 1)
     this.#send([storedEvent(hashes, tokens.slice(0, blocks * blockSize))])
   }
 

@@ -37,6 +37,8 @@ export class Access {
   readonly #hasNoAdmin: boolean
   readonly #adminToken: Buffer | undefined
   readonly #apiKeys: readonly Buffer[]
+  // The last one that was good: clients say the same again and again.
+  #loopbackHeader: string | undefined
 
   /**
    * Error: `ROUTER_CONFIG_INVALID` for a listener with admin routes that others than this machine could reach without a token.
@@ -57,9 +59,12 @@ export class Access {
 
   /** Errors: `forbidden_host`, `not_found` for admin routes that do not exist, `unauthorized`. */
   check(access: RouteAccess, { host, authorization, 'x-api-key': apiKey }: AccessHeaders): void {
-    if (this.#isLoopback && !isLoopbackHeader(host)) {
-      const message = `host '${host ?? ''}' is no name of this machine, which is all that this listener serves`
-      throw new HttpError('forbidden_host', message)
+    if (this.#isLoopback && (host === undefined || host !== this.#loopbackHeader)) {
+      if (!isLoopbackHeader(host)) {
+        const message = `host '${host ?? ''}' is no name of this machine, which is all that this listener serves`
+        throw new HttpError('forbidden_host', message)
+      }
+      this.#loopbackHeader = host
     }
     if (access === 'open') return
     if (access === 'admin' && this.#hasNoAdmin) throw new HttpError('not_found', 'there is no such path')

@@ -16,16 +16,25 @@ export type JsonValue =
 export function writeJson(value: JsonValue, textKey?: string): string {
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (isList(value)) return `[${value.map((inner) => writeJson(inner, textKey)).join(',')}]`
-  const entries = value instanceof Map ? [...value] : Object.entries(value)
-  const written = entries.flatMap(([key, inner]) =>
-    inner === undefined ? [] : `${JSON.stringify(String(key))}:${write(inner, key === textKey, textKey)}`,
-  )
-  return `{${written.join(',')}}`
+  if (isList(value)) {
+    let items = ''
+    for (const inner of value) items += `${items === '' ? '' : ','}${writeJson(inner, textKey)}`
+    return `[${items}]`
+  }
+  let fields = ''
+  const add = (key: string, inner: JsonValue | undefined): void => {
+    if (inner === undefined) return
+    const isText = key === textKey && typeof inner === 'bigint'
+    fields += `${fields === '' ? '' : ','}${quoted(key)}:${isText ? `"${inner}"` : writeJson(inner, textKey)}`
+  }
+  if (value instanceof Map) for (const [key, inner] of value) add(String(key), inner as JsonValue)
+  else for (const key of Object.keys(value)) add(key, (value as Readonly<Record<string, JsonValue>>)[key])
+  return `{${fields}}`
 }
 
-function write(value: JsonValue, isText: boolean, textKey: string | undefined): string {
-  return isText && typeof value === 'bigint' ? `"${value}"` : writeJson(value, textKey)
+/** A key as JSON; nearly all are plain words. */
+function quoted(key: string): string {
+  return /^\w*$/.test(key) ? `"${key}"` : JSON.stringify(key)
 }
 
 function isList(value: JsonValue): value is readonly JsonValue[] {
