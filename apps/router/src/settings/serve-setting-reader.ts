@@ -126,7 +126,7 @@ export class ServeSettingReader {
 }
 
 /** Flags of a setting, without dashes. */
-export function flagsOf({ flag, shortForms, isSecret }: ServeSetting): readonly string[] {
+function flagsOf({ flag, shortForms, isSecret }: ServeSetting): readonly string[] {
   return isSecret ? [] : [flag, ...shortForms]
 }
 
