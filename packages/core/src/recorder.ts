@@ -57,9 +57,10 @@ export class Recorder {
   ): Omit<SelectionExplanation, 'policy'> {
     const result = 'result' in outcome ? outcome.result : undefined
     const pick = this.#pick
+    const positions = new Map(this.#kept.map((row, position) => [row, position]))
     return {
       rows: Array.from({ length: this.#table.count }, (_, row) =>
-        this.#explainRow(row, request, eligibility),
+        this.#explainRow(row, positions.get(row) ?? -1, request, eligibility),
       ),
       tieSet: this.#tieSet(),
       ...(pick?.mode === undefined ? {} : { mode: pick.mode }),
@@ -72,8 +73,13 @@ export class Recorder {
     }
   }
 
-  #explainRow(row: number, request: SelectionRequest, eligibility: Eligibility): RankExplanation {
-    const kept = this.#kept.indexOf(row)
+  /** @param kept position among the rows that were kept, -1 = none */
+  #explainRow(
+    row: number,
+    kept: number,
+    request: SelectionRequest,
+    eligibility: Eligibility,
+  ): RankExplanation {
     const filter = this.#filters.get(row)
     const isCandidate = kept >= 0 || filter !== undefined
     const rejection = isCandidate ? undefined : eligibility.rejectionOf(row)

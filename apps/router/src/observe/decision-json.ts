@@ -1,5 +1,6 @@
 import type { RankExplanation, RankFacts, RoutedExplanation } from '@router/core'
 import type { PromptReading } from '@router/prompt'
+import { routerDefaults } from '@router/sdk'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import type { FleetPrompt, RequestTerms } from '../fleet/fleet-request.js'
 import type { Fleet } from '../fleet/fleet.js'
@@ -53,7 +54,7 @@ export function routedOnPrompt(prompt: FleetPrompt, blockSize: number): RoutedOn
 
 /** A decision record: who could have had the request, what each was worth, and why it is this one. `O(ranks)`. */
 export function decisionJson(
-  { workers }: Fleet,
+  { workers, settings }: Fleet,
   subject: DecisionSubject,
   explanation: RoutedExplanation,
   wallMs: number,
@@ -89,6 +90,8 @@ export function decisionJson(
       name: policy.name,
       revision: policy.revision,
       parameters: jsonOf(partition.router.partition.selector.instance.parameters),
+      // What parameters that are not set are.
+      router_defaults: jsonOf(settings.core?.routerDefaults ?? routerDefaults),
       overrides: terms?.parameterOverrides && jsonOf(terms.parameterOverrides),
     },
     chosen: chosen === undefined ? null : rankJson(chosen),

@@ -7,7 +7,7 @@ import { type DecisionSubject, decisionJson } from './decision-json.js'
 
 /** How many decisions are recorded and kept. */
 export interface DecisionSettings {
-  /** Decisions a second, of 64 ranks or fewer; larger ones count for more. 0 = only those that are asked for. Default 10. */
+  /** Decisions a second among up to 16 ranks; those among more count for more. 0 = only those that are asked for. Default 10. */
   readonly perSecond?: number | undefined
   /** Default 10,000. */
   readonly maximumRecords?: number | undefined
@@ -29,7 +29,7 @@ interface Kept {
 }
 
 /** Ranks that cost as much as a small decision does by itself. */
-const ranksPerShare = 64
+const ranksPerShare = 16
 /** A quiet time lets so many seconds' worth of decisions through at once. */
 const burstSeconds = 10
 /** What an entry takes beside its bytes and the characters of its id. */
@@ -103,7 +103,8 @@ export class DecisionRecords {
 
   /** The last ones, newest first. */
   latest(limit: number): JsonValue[] {
-    return [...this.#records.values()].slice(-limit).toReversed().map(recordOf)
+    const first = Math.max(0, this.size - limit)
+    return [...this.#records.values()].slice(first).toReversed().map(recordOf)
   }
 
   /** Takes what a decision costs from what there is, if that is enough. */
