@@ -60,6 +60,7 @@ export class WorkerHealth {
   #breaker: { sinceMs: number; retryAtMs: number; trial?: HealthAttempt | undefined } | undefined
   #inFlight = 0
   #progressMs = 0
+  #byteMs = -Infinity
   #silent: { sinceMs: number; trialAtMs: number } | undefined
   readonly #firstByteMs = new Float64Array(keptFirstBytes)
   #firstBytes = 0
@@ -76,6 +77,11 @@ export class WorkerHealth {
   /** Requests that are under way. */
   get inFlight(): number {
     return this.#inFlight
+  }
+
+  /** When a byte of an answer came last; -Infinity = never. */
+  get lastByteMs(): number {
+    return this.#byteMs
   }
 
   /** Whether it refused a connection, and no probe has succeeded since. */
@@ -152,6 +158,7 @@ export class WorkerHealth {
   /** A byte of the body. True when reasons may have gone by it. */
   byte(attempt: HealthAttempt, nowMs: number): boolean {
     this.#progressMs = nowMs
+    this.#byteMs = nowMs
     const wasSilent = this.#silent !== undefined
     this.#silent = undefined
     if (attempt.hasBytes) return wasSilent

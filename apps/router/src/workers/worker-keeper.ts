@@ -180,6 +180,7 @@ export class WorkerKeeper {
   async #probe(kept: Kept): Promise<void> {
     const { timers } = this.#options
     const { health } = kept
+    const askedMs = timers.nowMs()
     const reply = await this.#ask(kept, '/health')
     if (kept.abort.signal.aborted) return
     if (isRegularAnswer(reply)) {
@@ -193,7 +194,8 @@ export class WorkerKeeper {
         // Now that it is there, others may be worse than somebody.
         if (this.#hasHidden) this.#apply()
       }
-    } else {
+    } else if (reply.failure !== 'timeout' || health.lastByteMs < askedMs) {
+      // A busy engine is slow to answer here; while it answers requests, that says nothing.
       const { failure, status } = reply
       const detail = `GET ${kept.endpoint}/health: ${failure === undefined ? `status ${status}` : reply.detail}`
       const isRefused = failure === 'refused'

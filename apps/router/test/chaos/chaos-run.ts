@@ -23,6 +23,8 @@ export interface ChaosOptions {
   /** Requests at a time. */
   readonly concurrency: number
   readonly pace: TroublePace
+  /** Requests go on until so many troubles were there. Default 0. */
+  readonly leastTroubles?: number | undefined
   /** Flags of the router, without dashes. */
   readonly flags?: Readonly<Record<string, string>> | undefined
   /** Laws with seconds in them are judged as well: only where the machine does little else. */
@@ -60,7 +62,11 @@ const returnLimitMs = 2000
 const heapLimit = 1.1
 /** So many requests more than were wanted, and an engine that is mended answered none: something is stuck. */
 const longestTail = 5000
+/** A run ends at so many: there is enough to look at. */
+const manyViolations = 50
 const patienceMs = 60_000
+/** So long engines may take to see that clients went. */
+const lettingGoMs = 20_000
 
 /** Runs a router over engine processes that break and clients that go, and says what became of its laws. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
@@ -97,7 +103,6 @@ class ChaosRun {
   #failure: unknown
 
   static async start(options: ChaosOptions): Promise<ChaosRun> {
-    const random = seededRandom(options.seed)
     const ports = await freePorts(3 * options.engines, Math.random)
     // Half of them tell what they hold, half do not.
     const engines = Array.from({ length: options.engines }, (_, at) => {
@@ -113,30 +118,26 @@ class ChaosRun {
         sources: readWorkerSources({ worker: engines.map(({ flag }) => flag) }),
         ports: { main: 0 },
       })
-      return new ChaosRun(options, random, engines, router)
+      return new ChaosRun(options, engines, router)
     } catch (error) {
       await Promise.all(engines.map((engine) => engine.kill()))
       throw error
     }
   }
 
-  constructor(
-    options: ChaosOptions,
-    random: () => number,
-    engines: readonly EngineProcess[],
-    router: RunningRouter,
-  ) {
+  constructor(options: ChaosOptions, engines: readonly EngineProcess[], router: RunningRouter) {
     this.#options = options
     this.#engines = engines
     this.#router = router
-    this.#plans = new PlannedRequests(random)
+    this.#plans = new PlannedRequests(seededRandom(options.seed))
     this.#attempts = new AttemptLog(engines, {
       onAttempt: (attempt) => this.#attempted(attempt),
       onEnd: (attempt, isRefused) => this.#attemptEnded(attempt, isRefused),
     })
     this.#troubles = new Troubles({
       engines,
-      random,
+      // Of its own: the requests of a seed are the same whatever breaks when.
+      random: seededRandom(~options.seed),
       pace: options.pace,
       // A request has three tries: where two were of no use, nothing breaks that was well.
       mayBegin: () => this.#attempts.mostEngines < 3,
@@ -149,17 +150,17 @@ class ChaosRun {
   }
 
   async all(): Promise<ChaosReport> {
-    const { requests, firstRequests } = this.#options
+    const { requests, firstRequests, leastTroubles = 0 } = this.#options
     await this.#until(
       'every engine serves',
       () => this.#router.fleet.workers.schedulable === this.#engines.length,
     )
     let first: number | undefined
     if (firstRequests !== undefined) {
-      await this.#traffic(firstRequests)
+      await this.#traffic(firstRequests, 0)
       first = heapMegabytes()
     }
-    await this.#traffic(requests - (firstRequests ?? 0))
+    await this.#traffic(requests - (firstRequests ?? 0), leastTroubles)
     await this.#lookAtTheEnd()
     const heap = first === undefined ? undefined : { first, end: heapMegabytes() }
     if (heap !== undefined)
@@ -185,21 +186,29 @@ class ChaosRun {
     await Promise.all(this.#engines.map((engine) => engine.kill()))
   }
 
-  /** So many requests, and as many more as it takes until every engine is well again. */
-  async #traffic(count: number): Promise<void> {
+  /** So many requests, and as many more as it takes until so many troubles were there and every engine is well again. */
+  async #traffic(count: number, leastTroubles: number): Promise<void> {
     let left = count
     this.#troubles.start()
     const lane = async (): Promise<void> => {
-      while (this.#failure === undefined && (left > 0 || this.#troubles.broken.length > 0)) {
-        if (--left <= 0) this.#troubles.stop()
-        if (left < -longestTail) throw new Error(`engines ${this.#brokenNames()} answer nothing any more`)
+      while (this.#goesOn && (left > 0 || !this.#troubles.areOver)) {
+        if (--left <= 0 && this.#troubles.begun >= leastTroubles) this.#troubles.stop()
+        if (left < -longestTail)
+          this.#failure ??= new Error(`${this.#brokenNames()}: no answer to any of ${longestTail} requests`)
         await this.#one()
       }
     }
     await Promise.all(Array.from({ length: this.#options.concurrency }, lane))
-    if (this.#failure !== undefined) throw this.#failure
+    if (this.#failure !== undefined) {
+      const stories = this.#checks.stories.map((story) => `\n${story}`).join('')
+      throw new Error(`${(this.#failure as Error).message}${stories}`, { cause: this.#failure })
+    }
     const { proxy } = this.#router
     await this.#until('every request is over', () => proxy!.inFlight === 0)
+  }
+
+  get #goesOn(): boolean {
+    return this.#failure === undefined && this.#checks.violations < manyViolations
   }
 
   async #one(): Promise<void> {
@@ -277,7 +286,7 @@ class ChaosRun {
     const { bodyBytes } = proxy!.sizes
     this.#checks.look('books', bodyBytes === 0, () => `${bodyBytes} bytes of bodies are held`)
     for (const engine of this.#engines) {
-      const endMs = performance.now() + patienceMs
+      const endMs = performance.now() + lettingGoMs
       let requests = await engine.requests()
       while (requests > 0 && performance.now() < endMs) {
         await pause(50)
@@ -348,7 +357,7 @@ class ChaosRun {
   }
 }
 
-/** What lives on the heap, with what buffers hold, after collections. */
+/** What lives on the heap after collections. */
 function heapMegabytes(): number {
   for (let times = 0; times < 3; times++) globalThis.gc?.()
   const { heapUsed } = process.memoryUsage()

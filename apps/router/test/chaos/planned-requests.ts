@@ -26,6 +26,8 @@ const groups = 40
 const groupTokens = 256
 const longPromptTokens = 3000
 const leavingShare = 0.2
+/** What a client that goes had asked for: its engine, were it not told, would work on for most of a minute. */
+const tokensOfLeaving = 20_000
 
 /** The requests of a run, one after the other: chats and token ids, streamed or not, short and long, of clients that stay or go. */
 export class PlannedRequests {
@@ -44,9 +46,11 @@ export class PlannedRequests {
     const leaves = random() < leavingShare ? random() : 1
     // A third of those that go do so within some milliseconds, a third while the engine is silent over a long prompt.
     const isLong = random() < 0.03 || (leaves >= 1 / 3 && leaves < 2 / 3)
+    const readsSome = isStream && leaves >= 2 / 3 && leaves < 1
     const common = {
       model: 'mock-model',
-      max_tokens: 1 + Math.floor(64 * random() ** 2),
+      max_tokens: leaves < 1 ? tokensOfLeaving : 1 + Math.floor(64 * random() ** 2),
+      ignore_eos: leaves < 1,
       ...(isStream ? { stream: true } : {}),
     }
     const group = Math.floor(groups * random())
@@ -56,8 +60,8 @@ export class PlannedRequests {
       isStream,
       path: isChat ? '/v1/chat/completions' : '/v1/completions',
       body: JSON.stringify({ ...common, ...(isChat ? chat(group, id, tokens) : ids(group, tokens, random)) }),
-      leavesAfterMs: leaves < 1 / 3 ? 12 * random() : leaves < 2 / 3 ? 60 * random() : undefined,
-      leavesAfterEvents: leaves >= 2 / 3 && leaves < 1 ? 1 + Math.floor(6 * random()) : undefined,
+      leavesAfterMs: leaves < 1 / 3 ? 12 * random() : leaves < 1 && !readsSome ? 60 * random() : undefined,
+      leavesAfterEvents: readsSome ? 1 + Math.floor(6 * random()) : undefined,
     }
   }
 }

@@ -24,7 +24,7 @@ export interface TroublePace {
 /** Troubles that are remembered: more than can meet one request. */
 const remembered = 64
 
-const kindsInTurn: readonly TroubleKind[] = ['kill', 'hang', 'kill', 'faults']
+const kindsInTurn: readonly TroubleKind[] = ['kill', 'hang', 'faults', 'kill']
 
 /** Each meets a share of an engine's requests. */
 const requestFaults = [
@@ -70,6 +70,16 @@ export class Troubles {
     this.#onRestart = options.onRestart
     this.#onError = options.onError
     this.#due = this.#between(options.pace.everyRequests)
+  }
+
+  /** Troubles so far. */
+  get begun(): number {
+    return this.#begun
+  }
+
+  /** Nothing begins any more, and every engine is well. */
+  get areOver(): boolean {
+    return this.#isStopped && this.#broken.size === 0
   }
 
   /** Engines that are not well yet. */

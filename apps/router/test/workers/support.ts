@@ -73,7 +73,7 @@ function keptFleet(settings: { readonly fleet?: FleetSettings; readonly keeper?:
     ...settings.fleet,
   })
   const timers = new ManualTimers(clock)
-  const engines: Record<string, FakeEngine | EngineReply | 'never'> = {}
+  const engines: Record<string, FakeEngine | EngineReply | 'slow' | 'never'> = {}
   const asked: { url: string; atMs: number; apiKey: string | undefined; signal: AbortSignal }[] = []
   const keeper = new WorkerKeeper({
     workers: fleet.workers,
@@ -86,6 +86,7 @@ function keptFleet(settings: { readonly fleet?: FleetSettings; readonly keeper?:
       const base = urlOf(Number(/:(\d+)/.exec(url)![1]!) - 9000)
       const engine = engines[base] ?? refused
       if (engine === 'never') return new Promise<never>(() => undefined)
+      if (engine === 'slow') return new Promise((resolve) => timers.after(2000, () => resolve(late)))
       if ('detail' in engine && typeof engine['detail'] === 'string') return engine as EngineReply
       const answer = (engine as FakeEngine)[url.slice(base.length)] ?? { status: 404, body: '' }
       return typeof answer === 'string' ? { status: 200, body: answer } : answer

@@ -111,6 +111,22 @@ describe('probes', () => {
     expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
   })
 
+  it('that come too late say nothing of a worker that answers requests meanwhile', async () => {
+    const kept = openFleet()
+    kept.start(1)
+    await settled()
+    kept.engines['http://127.0.0.1:9001'] = 'slow'
+    const attempt = kept.keeper.begin(1n)!
+    for (let second = 0; second < 30; second++) {
+      await kept.timers.advance(1000)
+      attempt.byte()
+    }
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+    // One that is under way may have seen the last byte.
+    await kept.timers.advance(20_000)
+    expect([kept.lifecycle(1), kept.against(1)]).toEqual(['unschedulable', ['probe_failed']])
+  })
+
   it('read what was learned again only when it is old, or something was wrong', async () => {
     const kept = openFleet()
     kept.start(1)
