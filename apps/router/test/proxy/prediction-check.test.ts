@@ -1,6 +1,21 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { MockEngine } from 'router-mock-engine'
 import { describe, expect, test } from 'vitest'
+import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
 import { PredictionCheck } from '../../src/proxy/prediction-check.js'
 import type { RequestFacts } from '../../src/proxy/request-facts.js'
+import {
+  type ProxyHost,
+  afterTest,
+  ask,
+  chat,
+  chatPath,
+  engineOf,
+  proxyOf,
+  until,
+} from './support/proxies.js'
 
 function facts(more: Partial<RequestFacts>): RequestFacts {
   return {
@@ -80,5 +95,73 @@ describe('F5: predictions that do not come true', () => {
     after(check, 30, { workerId: 6000n, ...reused(0) })
     after(check, 30, { workerId: 4998n })
     expect(check.causes()).toEqual([{ code: 'hash_mismatch', model: 'm', workerId: 6000n, requests: 30 }])
+  })
+})
+
+/** What is wrong between router and engine. */
+interface Fault {
+  readonly worker?: Partial<WorkerRegistration>
+  /** In requests. */
+  readonly body?: object
+  readonly folderOf?: (engine: MockEngine) => Promise<string>
+  readonly prepare?: (router: ProxyHost, engine: MockEngine) => void
+}
+
+/** The model of an engine with another chat template. */
+async function otherTemplate({ modelFolder }: MockEngine): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'template-'))
+  afterTest(() => rm(folder, { recursive: true }))
+  await cp(modelFolder, folder, { recursive: true })
+  const path = join(folder, 'tokenizer_config.json')
+  const config = JSON.parse(await readFile(path, 'utf8'))
+  await writeFile(
+    path,
+    JSON.stringify({ ...config, chat_template: `Once upon a time: ${config.chat_template}` }),
+  )
+  return folder
+}
+
+describe('U11: why nothing is found where it should be is named within 200 requests', () => {
+  test.each<[string, string, Fault]>([
+    ['another chat template', 'tokenizer_mismatch', { folderOf: otherTemplate }],
+    ['a salt that events do not show', 'index_blind', { body: { cache_salt: 'a' } }],
+    ['another block size', 'block_size_mismatch', { worker: { blockSize: 32 } }],
+    ['another layout of blocks', 'hash_layout_mismatch', { worker: { isEagle: true } }],
+    [
+      'an adapter that is not known as one',
+      'index_blind',
+      {
+        body: { model: 'sql' },
+        prepare: ({ fleet }) => fleet.workers.learn(1n, { models: [{ id: 'mock-model' }, { id: 'sql' }] }),
+      },
+    ],
+    [
+      'blocks of which nothing is told',
+      'index_blind',
+      { prepare: (_router, engine) => engine.addFault({ kind: 'silent_events' }) },
+    ],
+  ])('%s: %s', async (_what, code, { worker, body, folderOf, prepare }) => {
+    const engine = await engineOf({
+      events: { endpoint: 'tcp://127.0.0.1:0', replayEndpoint: 'tcp://127.0.0.1:0' },
+      loraAdapters: [{ name: 'sql', path: 'p' }],
+    })
+    const folder = await (folderOf?.(engine) ?? engine.modelFolder)
+    const router = await proxyOf([], { fleet: { usesKvEvents: true }, proxy: { tokenizerOf: () => folder } })
+    const [kvEventsEndpoint] = engine.kvEventsEndpoints
+    const [replayEndpoint] = engine.replayEndpoints
+    router.add(engine, { kvEventsEndpoint, replayEndpoint, ...worker })
+    prepare?.(router, engine)
+    await until('following', () => router.fleet.workers.eventReports(1n).length > 0)
+    const check = new PredictionCheck()
+    const causes = (): string[] => [...check.causes().map((cause) => cause.code), ...router.warnings]
+    const request = chat('routers send a prompt where its blocks are. '.repeat(20), {
+      max_tokens: 1,
+      ...body,
+    })
+    for (let turn = 0; turn < 200 && !causes().includes(code); turn++) {
+      expect((await ask(router, chatPath, request)).status).toBe(200)
+      check.add(router.finished.at(-1)!)
+    }
+    expect(causes()).toContain(code)
   })
 })

@@ -1,6 +1,6 @@
 import { type RequestListener, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createPromptReader } from '@router/prompt'
+import { type PromptReader, createPromptReader } from '@router/prompt'
 import type { PolicyBundle } from '@router/sdk'
 import { type MockEngine, type MockEngineOptions, startMockEngine } from 'router-mock-engine'
 import { afterEach } from 'vitest'
@@ -52,8 +52,11 @@ export interface ProxyHost {
   readonly port: number
   readonly fleet: Fleet
   readonly proxy: OpenAiProxy
+  readonly reader: PromptReader
   /** What was told of requests, in the order of their ends. */
   readonly finished: RequestFacts[]
+  /** Codes of what the fleet warned of. */
+  readonly warnings: string[]
   /** Requests booked on any rank. */
   booked(): number
   /** Worker ids are 1, 2, ... in the order of the engines. */
@@ -79,11 +82,13 @@ export async function proxyOf(
   options: HostOptions = {},
 ): Promise<ProxyHost> {
   let seed = 7n
+  const warnings: string[] = []
   const fleet = new Fleet({
     policy: options.policy ?? shippedCatalog().resolve({}),
     clock: () => performance.now(),
     random: () => ++seed,
     settings: { usesKvEvents: false, ...options.fleet },
+    onWarning: ({ code }) => warnings.push(code),
   })
   // However slow the machine: what is asked of a tokenizer comes.
   const reader = createPromptReader({ budgetMs: 60_000 })
@@ -119,7 +124,9 @@ export async function proxyOf(
     port,
     fleet,
     proxy,
+    reader,
     finished,
+    warnings,
     booked: () => fleet.partitions.reduce((sum, { router }) => sum + router.ledger.live, 0),
     add: ({ url }, more = {}) => {
       const workerId = ++workers
