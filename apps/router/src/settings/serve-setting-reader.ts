@@ -62,6 +62,14 @@ export class ServeSettingReader {
     return (given === undefined ? fallback : given.value) as T
   }
 
+  /** What was said, with three dots for a secret. */
+  get told(): ReadonlyMap<string, GivenSetting> {
+    const secrets = serveList.filter(({ isSecret }) => isSecret).map(({ flag }) => flag)
+    const hide = (flag: string, said: GivenSetting): GivenSetting =>
+      secrets.includes(flag) ? { ...said, value: '...' } : said
+    return new Map([...this.given].map(([flag, said]) => [flag, hide(flag, said)]))
+  }
+
   /**
    * What the policy file says, else a preset, else as `read`. A setting that says otherwise is ignored, with a warning.
    * @param key in the `router` section of the file

@@ -114,7 +114,7 @@ export interface ServeSettings {
   readonly logLevel: LogLevel
   /** Put before the names of metrics; absent = nothing is. */
   readonly metricsPrefix: string | undefined
-  /** What was said by flags and variables, by flag without dashes. */
+  /** What was said by flags and variables, by flag without dashes; no secrets. */
   readonly given: ReadonlyMap<string, GivenSetting>
   /** To print once each. */
   readonly warnings: readonly SettingWarning[]
@@ -235,7 +235,7 @@ export function readServeSettings({
     logFormat: reader.read(s.logFormat),
     logLevel: reader.read(s.logLevel),
     metricsPrefix: reader.read(s.metricsPrefix),
-    given: reader.given,
+    given: reader.told,
     warnings: reader.warnings,
   }
   checkTogether(settings, reader)

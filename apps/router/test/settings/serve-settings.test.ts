@@ -161,7 +161,8 @@ describe('what is given away', () => {
       },
     ])
     const environment = { ROUTER_ADMIN_TOKEN: 'secret' }
-    const { adminToken, warnings } = readServeSettings({ flags: open, environment })
+    const { adminToken, warnings, given } = readServeSettings({ flags: open, environment })
+    expect(given.get('admin-token')).toEqual({ origin: 'ROUTER_ADMIN_TOKEN', value: '...' })
     expect([adminToken, warnings.map(({ code }) => code)]).toEqual(['secret', ['unprotected']])
     expect(
       readServeSettings({ flags: open, environment: { ...environment, ROUTER_API_KEYS: 'a, b' } }),
