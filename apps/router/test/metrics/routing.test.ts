@@ -123,7 +123,7 @@ describe('selections below the best', () => {
 
 describe('U22: the funnel of cached tokens', () => {
   it('best, selected and reused against hand-made traffic', async () => {
-    const { fleet, reserve, burden } = unequal()
+    const { fleet, burden } = unequal()
     const { value, metrics } = measured(fleet)
     const series = (name: string) =>
       value(`router_kv_${name}_tokens_total{phase="aggregated",model="default"}`)
