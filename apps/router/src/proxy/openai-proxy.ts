@@ -13,7 +13,7 @@ const longestRequestId = 128
 const slowestSweepMs = 1000
 
 /** How much of everything a proxy keeps. */
-export interface ProxySizes {
+export type ProxySizes = {
   /** Bytes of bodies. */
   readonly bodyBytes: number
   /** Workers with connections. */

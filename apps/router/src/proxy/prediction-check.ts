@@ -78,6 +78,11 @@ export class PredictionCheck {
   readonly #workers = new Map<string, WorkerWindow>()
   readonly #models = new Map<string, Window>()
 
+  /** Workers and models that are watched. */
+  get size(): number {
+    return this.#workers.size + this.#models.size
+  }
+
   /** A request is over. `O(1)`. */
   add(facts: RequestFacts): void {
     const { model, workerId, ending } = facts

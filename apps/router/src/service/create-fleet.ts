@@ -79,6 +79,7 @@ export function monotonicMs(): number {
   return performance.now()
 }
 
-function randomSeed(): bigint {
+/** 64 bits. */
+export function randomSeed(): bigint {
   return randomBytes(8).readBigUInt64LE()
 }

@@ -7,7 +7,8 @@ import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { Fleet } from '../fleet/fleet.js'
 import { HealthCauses } from '../fleet/health-causes.js'
 import { Access } from '../http/access.js'
-import { addJsonRoutes } from '../http/json-routes.js'
+import { type JsonRoute, addJsonRoutes } from '../http/json-routes.js'
+import { RouterMetrics } from '../metrics/router-metrics.js'
 import { debugRoutes } from '../observe/debug-routes.js'
 import { DecisionRecords } from '../observe/decision-records.js'
 import { EventLoopWatch, processDelays } from '../observe/event-loop-delay.js'
@@ -21,7 +22,7 @@ import { inertSettings } from '../settings/inert-settings.js'
 import type { ServeSettings } from '../settings/serve-settings.js'
 import type { WorkerSources } from '../workers/sources/worker-discovery.js'
 import { type RunningWorkers, startWorkers } from '../workers/start-workers.js'
-import { type ServiceHost, createFleet, monotonicMs } from './create-fleet.js'
+import { type ServiceHost, createFleet, monotonicMs, randomSeed } from './create-fleet.js'
 import { type Listener, listen, serverOf } from './listener.js'
 import { ServiceHealth, predictionFindings, tellWarning } from './service-health.js'
 import { Tokenizers } from './tokenizers.js'
@@ -76,40 +77,20 @@ interface Front {
  * for settings that cannot be, those of building the policy, those of the system for an address that is taken; nothing is left running then.
  */
 export async function startRouter(options: RouterOptions): Promise<RunningRouter> {
-  const { settings, policy, ports, log, clock = monotonicMs } = options
-  const onWarning = ({ code, message }: FleetWarning): void => {
-    log?.warn(message, { code })
-    options.onWarning?.({ code, message })
-  }
+  const { settings, ports } = options
   const opened: (() => unknown)[] = []
   const closeAll = async (): Promise<void> => {
     for (const close of opened.splice(0).toReversed()) await close()
   }
   try {
-    const causes = new HealthCauses(Date.now, (finding) => {
-      log?.cause(finding)
-      options.onWarning?.({ code: finding.code, message: finding.detail })
-    })
-    const warn = (warning: FleetWarning): void => tellWarning(warning, causes, onWarning)
-    const hasMain = ports.main !== undefined
-    const fleet = createFleet(settings, policy, { ...options, onWarning: warn }, hasMain)
-    opened.push(() => fleet.dispose())
-    const check = new PredictionCheck()
-    const health = new ServiceHealth(fleet, clock, causes, check)
-    for (const finding of inertSettings(settings, policy, hasMain)) causes.raise(finding)
-    const decisions = new DecisionRecords(fleet, { nowMs: clock })
-    const delays = processDelays()
-    opened.push(() => delays.close())
-    const eventLoop = new EventLoopWatch(delays, clock)
-    health.add('event loop', () => eventLoop.findings())
-    const front = hasMain
-      ? await openFront(options, fleet, { check, decisions, health, warn, clock }, opened)
-      : undefined
+    const parts = openParts(options, opened)
+    const { fleet, causes, health, decisions, metrics, clock } = parts
+    const front = ports.main === undefined ? undefined : await openFront(options, parts, opened)
     let isDraining = false
     let unknownFields = 0
     const onUnknownKeys = (count: number): void => void (unknownFields += count)
-    const routesFor = (origin: 'api' | 'selection') =>
-      selectionRoutes({
+    const routesFor = (origin: 'api' | 'selection'): JsonRoute[] => [
+      ...selectionRoutes({
         fleet,
         origin,
         busyFacts: { decode: settings.decodeBusyThreshold, prefill: settings.prefillBusyThreshold },
@@ -118,7 +99,9 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
         health: () => health.json(),
         minimumWorkers: settings.minInitialWorkers,
         isDraining: () => isDraining,
-      })
+      }),
+      ...metrics.routes(),
+    ]
     const listeners: Listener[] = []
     const open = async (server: FastifyInstance, port: number): Promise<void> => {
       const listener = await listen(server, settings.host, port)
@@ -128,6 +111,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
     const ticking = setInterval(() => {
       fleet.tick()
       health.look()
+      metrics.tick()
     }, tickMs).unref()
     opened.push(() => clearInterval(ticking))
     if (front !== undefined) {
@@ -174,20 +158,64 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
   }
 }
 
+/** What every listener needs. */
+interface Parts {
+  readonly fleet: Fleet
+  readonly causes: HealthCauses
+  readonly check: PredictionCheck
+  readonly health: ServiceHealth
+  readonly decisions: DecisionRecords
+  readonly metrics: RouterMetrics
+  readonly warn: (warning: FleetWarning) => void
+  readonly clock: () => number
+}
+
+/** Fleet, and whoever watches it. What is opened is added to `opened`. */
+function openParts(options: RouterOptions, opened: (() => unknown)[]): Parts {
+  const { settings, policy, ports, log, clock = monotonicMs, random = randomSeed } = options
+  const tell = ({ code, message }: FleetWarning): void => {
+    log?.warn(message, { code })
+    options.onWarning?.({ code, message })
+  }
+  const causes = new HealthCauses(Date.now, (finding) => {
+    log?.cause(finding)
+    options.onWarning?.({ code: finding.code, message: finding.detail })
+  })
+  const warn = (warning: FleetWarning): void => tellWarning(warning, causes, tell)
+  const hasMain = ports.main !== undefined
+  const fleet = createFleet(settings, policy, { ...options, onWarning: warn }, hasMain)
+  opened.push(() => fleet.dispose())
+  const check = new PredictionCheck()
+  const health = new ServiceHealth(fleet, clock, causes, check)
+  for (const finding of inertSettings(settings, policy, hasMain)) causes.raise(finding)
+  const decisions = new DecisionRecords(fleet, { nowMs: clock })
+  const metrics = new RouterMetrics({
+    fleet,
+    causes,
+    mode: settings.mode,
+    routerId: random().toString(16).padStart(16, '0'),
+    prefix: settings.metricsPrefix,
+    nowMs: clock,
+    sizes: () => ({
+      decisions: decisions.size,
+      decisions_bytes: decisions.bytes,
+      prediction_windows: check.size,
+    }),
+  })
+  opened.push(() => metrics.close())
+  const delays = processDelays()
+  opened.push(() => delays.close())
+  const eventLoop = new EventLoopWatch(delays, clock)
+  health.add('event loop', () => eventLoop.findings())
+  return { fleet, causes, check, health, decisions, metrics, warn, clock }
+}
+
 /** Everything that contacts engines. What is opened is added to `opened`. */
 async function openFront(
   { settings, sources = {}, log, onFinished }: RouterOptions,
-  fleet: Fleet,
-  shared: {
-    readonly check: PredictionCheck
-    readonly decisions: DecisionRecords
-    readonly health: ServiceHealth
-    readonly warn: (warning: FleetWarning) => void
-    readonly clock: () => number
-  },
+  { fleet, check, decisions, metrics, health, warn, clock }: Parts,
   opened: (() => unknown)[],
 ): Promise<Front> {
-  const { check, decisions, health, warn, clock } = shared
   const reader = createPromptReader({
     budgetMs: settings.tokenizeBudgetMs,
     nowMs: clock,
@@ -218,6 +246,7 @@ async function openFront(
     apiKeyOf: workers.apiKeyOf,
     onFinished: (facts) => {
       check.add(facts)
+      metrics.finished(facts)
       log?.request(facts)
       onFinished?.(facts)
     },
@@ -246,6 +275,7 @@ async function openFront(
     },
   })
   opened.push(() => proxy.close())
+  metrics.attach({ proxy, reader })
   return { proxy, reader, workers, tokenizers }
 }
 

@@ -169,7 +169,7 @@ describe('F5: health', () => {
         (body['causes'] as { code: string; scope: string }[]).map(({ code, scope }) => `${code} ${scope}`),
       ]
     }
-    const inert = 'inert_setting router-queue-threshold'
+    const inert = 'inert_setting ROUTER_QUEUE_THRESHOLD'
     expect(await causes('/ready')).toEqual([503, [inert, 'no_workers router']])
     await ask(service, 'POST', '/workers', worker(1, { max_num_batched_tokens: 8 }))
     expect(await causes('/ready')).toEqual([200, [inert]])

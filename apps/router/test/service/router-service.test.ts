@@ -31,6 +31,9 @@ it('starts in front of engines that are known by their URLs, and answers chats',
     code: expect.any(String),
     error: expect.any(String),
   })
+  const metrics = await (await ask('/metrics')).text()
+  expect(metrics).toMatch(/^router_requests_total\{router_id="[0-9a-f]{16}"\} 2$/m)
+  expect(metrics).toMatch(/^router_state_entries\{.*map="workers".*\} 2$/m)
   router.drain()
   expect((await ask('/ready')).status).toBe(503)
   expect((await ask('/v1/chat/completions', chat)).status).toBe(200)
