@@ -138,6 +138,25 @@ describe('A7: what a request is routed on', () => {
     expect(sent().nvext).toEqual({ annotations: ['a'] })
   })
 
+  test('hints that nothing acts on are counted; that a request must not wait is none: none waits', async () => {
+    const router = await proxyOf([await engineOf()])
+    const ignored = async (nvext: object, headers = {}) => {
+      const answer = await ask(router, chatPath, chat('hello', { nvext, max_tokens: 1 }), { headers })
+      return [answer.status, ...(router.finished.at(-1)?.ignoredHints ?? [])]
+    }
+    expect(await ignored({ do_not_queue: true })).toEqual([200])
+    expect(await ignored({}, { 'x-router-do-not-queue': 'true' })).toEqual([200])
+    expect(await ignored({ do_not_queue: 'yes' })).toEqual([400])
+    expect(await ignored({ agent_hints: { speculative_prefill: true } })).toEqual([
+      200,
+      'speculative_prefill',
+    ])
+    expect(await ignored({ moon: 1, agent_hints: { sun: 2 } })).toEqual([200, 'unknown'])
+    const off = await proxyOf([await engineOf()], { proxy: { readsNvext: false } })
+    expect((await ask(off, chatPath, chat('hello', { nvext: { moon: 1 }, max_tokens: 1 }))).status).toBe(200)
+    expect(off.finished[0]!.ignoredHints).toEqual([])
+  })
+
   test('an answer tells in nvext what was asked for', async () => {
     const engine = await engineOf()
     const router = await proxyOf([engine])

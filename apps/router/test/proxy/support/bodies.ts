@@ -61,7 +61,7 @@ const knownFields = [
   optional('logprobs', text(['true', 'false', 'null'])),
   optional('top_logprobs', text(['2'])),
   optional('n', text(['1', '2'])),
-  optional('echo', text(['false'])),
+  optional('echo', text(['false', 'true'])),
   optional('seed', text(['9007199254740993', '-1', '12'])),
   optional('temperature', text(['1.0', '0', '0.70'])),
   optional('user', text(['"\\u00e9\\u0301"', '"é"', '"\\\\"'])),
@@ -71,6 +71,9 @@ const knownFields = [
   ),
   optional('x_unknown', json),
   optional('metadata', objectText(json, 3)),
+  // Twice in some bodies.
+  optional('temperature', text(['0.5'])),
+  optional('x_unknown', json),
 ]
 
 /** The edits that a body gives reason to. */
