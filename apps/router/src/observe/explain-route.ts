@@ -1,11 +1,13 @@
 import type { RoutedExplanation } from '@router/core'
+import { PromptError, type PromptReading } from '@router/prompt'
 import type { Fleet } from '../fleet/fleet.js'
 import { HttpError } from '../http/http-error.js'
 import type { JsonAnswer, JsonRequest, JsonRoute } from '../http/json-routes.js'
 import { type ProxyEndpoint, targetOf } from '../proxy/endpoints.js'
+import { httpErrorOf } from '../proxy/error-answers.js'
 import type { ProxyState } from '../proxy/proxy-state.js'
 import { RequestBookings } from '../proxy/request-bookings.js'
-import { takeIn } from '../proxy/request-intake.js'
+import { type RequestIntake, takeIn } from '../proxy/request-intake.js'
 import { partitionOf, promptOf, readSelection, termsOf } from '../selection-api/selection-bodies.js'
 import { type DecisionSubject, decisionJson, routedOnPrompt, routedOnReading } from './decision-json.js'
 
@@ -45,9 +47,7 @@ export function explainRoute({ fleet, proxy, wallMs = Date.now }: ExplainOptions
     endpoint: ProxyEndpoint,
     request: JsonRequest,
   ): Promise<JsonAnswer> => {
-    const { headers, body } = request.raw
-    const intake = takeIn(state, endpoint, { headers }, body)
-    const reading = await intake.reading
+    const { intake, reading } = await readAs(state, endpoint, request)
     const { partition } = intake
     const explanation = new RequestBookings(state, intake, reading).explain()
     return answer({ path: endpoint.path, partition, routedOn: routedOnReading(reading) }, explanation)
@@ -65,6 +65,20 @@ export function explainRoute({ fleet, proxy, wallMs = Date.now }: ExplainOptions
       if (proxy === undefined || target?.kind !== 'routed') throw unknownPath(path, proxy !== undefined)
       return explainProxied(proxy.state, target.endpoint, request)
     },
+  }
+}
+
+/** As the proxy reads a request. Errors: those of `takeIn`, in the words of HTTP. */
+async function readAs(
+  state: ProxyState,
+  endpoint: ProxyEndpoint,
+  { raw: { headers, body } }: JsonRequest,
+): Promise<{ readonly intake: RequestIntake; readonly reading: PromptReading }> {
+  try {
+    const intake = takeIn(state, endpoint, { headers }, body)
+    return { intake, reading: await intake.reading }
+  } catch (error) {
+    throw PromptError.isInstance(error) ? httpErrorOf(error) : error
   }
 }
 

@@ -2,11 +2,7 @@ import { printable } from '@router/config'
 import { pino } from 'pino'
 import type { Finding } from '../fleet/health-causes.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
-
-/** From least to most; `silent` = no line at all. */
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-
-export type LogLevel = (typeof logLevels)[number]
+import type { LogLevel } from '../settings/serve-settings.js'
 
 /** `json`: an object a line, for programs. `pretty`: a line for people. */
 export type LogFormat = 'json' | 'pretty'

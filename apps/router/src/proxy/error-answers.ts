@@ -60,7 +60,8 @@ export function brokenStreamEvent(
   return `data: ${JSON.stringify({ error })}\n\n`
 }
 
-function httpErrorOf(error: PromptError): HttpError {
+/** A prompt that cannot be read, as a refusal of its request. */
+export function httpErrorOf(error: PromptError): HttpError {
   if (error.code === 'PROMPT_BODY_TOO_LARGE') return new HttpError('body_too_large', error.message)
   return new HttpError(error.code === 'PROMPT_BODY_INVALID' ? 'invalid_json' : 'invalid_body', error.message)
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type LogFormat, type LogLevel, createLogger } from '../../src/observe/router-log.js'
+import { type LogFormat, createLogger } from '../../src/observe/router-log.js'
+import type { LogLevel } from '../../src/settings/serve-settings.js'
 import type { RequestFacts } from '../../src/proxy/request-facts.js'
 
 const facts: RequestFacts = {
