@@ -179,6 +179,16 @@ describe('A3: who may call', () => {
     ['POST', '/replica_sync/register_peer'],
     ['POST', '/replica_sync/deregister_peer'],
   ]
+  /** Of the main listener alone. */
+  const operatorPaths: readonly (readonly [string, string])[] = [
+    ['POST', '/v1/explain'],
+    ['GET', '/debug/decisions'],
+    ['GET', '/debug/decisions/a'],
+    ['GET', '/debug/workers/1'],
+    ['GET', '/debug/index/1/0'],
+  ]
+  const adminPathsAt = (url: string) =>
+    doorsOf(guarded)[1] === url ? adminPaths : [...adminPaths, ...operatorPaths]
   const clientPaths: readonly (readonly [string, string])[] = [
     ['GET', '/workers'],
     ['POST', '/select'],
@@ -226,7 +236,7 @@ describe('A3: who may call', () => {
 
   it('with a token, changes need it; with keys, requests need one; health needs nothing', async () => {
     for (const url of doorsOf(guarded)) {
-      for (const path of adminPaths) {
+      for (const path of adminPathsAt(url)) {
         expect([path, await statusOf(url, path), await statusOf(url, path, bearer('key'))]).toEqual([
           path,
           401,
@@ -242,7 +252,8 @@ describe('A3: who may call', () => {
         ])
         expect(await statusOf(url, path, bearer('key'))).not.toBe(401)
       }
-      for (const path of ['/live', '/health']) expect(await statusOf(url, ['GET', path])).toBe(200)
+      for (const path of ['/live', '/health', '/metrics'])
+        expect(await statusOf(url, ['GET', path])).toBe(200)
     }
     for (const path of proxiedPaths) {
       const { status, text } = await ask(guarded.url, ...path, bodyFor(path[0]))
@@ -254,13 +265,19 @@ describe('A3: who may call', () => {
 
   it('without an admin API its paths are not there', async () => {
     for (const url of doorsOf(withoutAdmin))
-      for (const path of adminPaths) expect([path, await statusOf(url, path)]).toEqual([path, 404])
+      for (const path of [...adminPaths, ...operatorPaths])
+        expect([path, await statusOf(url, path)]).toEqual([path, 404])
   })
 
   it('a foreign Host is refused at every path, whatever it carries', async () => {
     const evil = { host: 'evil.example', ...bearer('secret') }
     for (const url of doorsOf(guarded))
-      for (const path of [...adminPaths, ...clientPaths, ['GET', '/health'] as const])
+      for (const path of [
+        ...adminPathsAt(url),
+        ...clientPaths,
+        ['GET', '/health'],
+        ['GET', '/metrics'],
+      ] as const)
         expect([path, await statusOf(url, path, evil)]).toEqual([path, 403])
     for (const path of proxiedPaths)
       expect([path, await statusOf(guarded.url, path, evil)]).toEqual([path, 403])
