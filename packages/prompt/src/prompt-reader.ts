@@ -1,6 +1,7 @@
 import { BlockHasher, BlockHashes, type PromptBlocks, hashedBlocks } from '@router/kv-index'
 import { BodyReader } from './body/body-reader.js'
 import type { BodyReading } from './body/body-reading.js'
+import type { ObjectScan } from './body/scan-object.js'
 import { TokenEstimator } from './content/token-estimator.js'
 import type { PromptErrorCode } from './errors.js'
 import type { PromptCause, PromptReading, PromptRequest } from './prompt-reading.js'
@@ -69,6 +70,14 @@ export class PromptReader {
   }
 
   /**
+   * Where the entries of a body lie, as `scanObject` finds them. Handed to `read` with the same bytes, they are walked over once. Errors:
+   * those of `scanObject`.
+   */
+  scan(body: Uint8Array): ObjectScan {
+    return this.#bodies.scan(body)
+  }
+
+  /**
    * Loads a tokenizer in every thread, so that the first prompts need not wait for it. Errors: `PROMPT_TOKENIZER_MISSING`,
    * `PROMPT_TOKENIZER_INVALID`.
    */
@@ -104,7 +113,10 @@ export class PromptReader {
   #contextOf(request: PromptRequest): Context {
     const { blockSize } = request
     hashedBlocks(0, { blockSize })
-    const body = this.#bodies.read(request.endpoint, request.body, { nvext: request.nvext })
+    const body = this.#bodies.read(request.endpoint, request.body, {
+      nvext: request.nvext,
+      scan: request.scan,
+    })
     const cacheSalt = request.cacheSalt || body.cacheSalt
     const seed = this.#hasher.seedOf(body.loraName ?? request.loraName, cacheSalt)
     const isEagle = body.isEagle ?? request.isEagle ?? false

@@ -1,5 +1,6 @@
 import type { HashSeed, PromptBlocks } from '@router/kv-index'
 import type { BodyReading } from './body/body-reading.js'
+import type { ObjectScan } from './body/scan-object.js'
 import type { PromptEndpoint } from './endpoint.js'
 
 /** A request to read. Everything is borrowed, and the body must not change until the reading is there. */
@@ -7,6 +8,8 @@ export interface PromptRequest {
   readonly endpoint: PromptEndpoint
   /** JSON, as the client sent it. */
   readonly body: Uint8Array
+  /** What `PromptReader.scan` found in it; absent = the reader looks for itself. */
+  readonly scan?: ObjectScan | undefined
   /** Folder of the model's tokenizer; absent = there is none. */
   readonly tokenizer?: string | undefined
   /** Tokens per block of the partition: a whole number from 1 on. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type ObjectEntry, type PromptReading, scanObject } from '@router/prompt'
+import type { ObjectEntry, PromptReading } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import { HttpError } from '../http/http-error.js'
 import { type BodyEdits, spliceBody } from './body-splices.js'
@@ -29,7 +29,7 @@ export interface RequestIntake {
 }
 
 /**
- * Reads a request: who should answer it, what it is routed on, and what the engine gets. Errors: those of `scanObject`, of
+ * Reads a request: who should answer it, what it is routed on, and what the engine gets. Errors: those of `PromptReader.scan`, of
  * `readRoutingFacts`, of `ServedModels.resolve` and of `PromptReader.read`; `ROUTER_NOT_READY`; `bad_request` where nobody but the request
  * chooses a worker and it names none.
  */
@@ -40,7 +40,7 @@ export function takeIn(
   body: Buffer,
 ): RequestIntake {
   const startedMs = nowMs()
-  const scan = scanObject(body)
+  const scan = reader.scan(body)
   const nvext = scan.find('nvext')
   const { trustsRoutingHeaders: trustsHeaders, readsNvext } = settings
   const facts = readRoutingFacts(headers, nvext && valueOf(body, nvext), { trustsHeaders, readsNvext })
@@ -65,6 +65,7 @@ export function takeIn(
   const reading = reader.read({
     endpoint: target.prompt,
     body,
+    scan,
     tokenizer: settings.tokenizerOf(model.partition),
     blockSize: partition.shape.blockSize,
     isEagle: partition.shape.isEagle,

@@ -10,11 +10,14 @@ import { JsonView, absent } from './json-view.js'
 import { promptListAt } from './prompt-list.js'
 import { readRequest } from './read-request.js'
 import { readSelection } from './read-selection.js'
+import { type ObjectScan, entriesOf } from './scan-object.js'
 
 /** What counts in a body beside its prompt. */
 export interface BodyOptions {
   /** Whether `nvext` counts. Default true. */
   readonly nvext?: boolean | undefined
+  /** What `scan` found in these bytes, which did not change since: they are not walked over again, unless others were meanwhile. */
+  readonly scan?: ObjectScan | undefined
 }
 
 /**
@@ -28,9 +31,18 @@ export class BodyReader {
   readonly #chunkHasher: ChunkHasher
   // What the tape is of.
   #last: BodyReading | undefined
+  #lastScan: ObjectScan | undefined
 
   constructor(hasher: BlockHasher) {
     this.#chunkHasher = new ChunkHasher(hasher)
+  }
+
+  /** The entries of a body, as `scanObject` finds them. For `read`, which then need not look for them again. */
+  scan(bytes: Uint8Array): ObjectScan {
+    this.#forget()
+    const scan = entriesOf(new JsonView(bytes, this.#scanner.scan(bytes)))
+    this.#lastScan = scan
+    return scan
   }
 
   /**
@@ -38,9 +50,10 @@ export class BodyReader {
    * values, `PROMPT_TOKEN_INVALID` for a list with something that is no token id, `PROMPT_HASHES_INVALID` for hashes or objects of a
    * selection that cannot be. What an engine will refuse otherwise is read as far as it means anything.
    */
-  read(endpoint: PromptEndpoint, bytes: Uint8Array, { nvext = true }: BodyOptions = {}): BodyReading {
-    this.#last = undefined
-    const view = this.#scan(bytes)
+  read(endpoint: PromptEndpoint, bytes: Uint8Array, { nvext = true, scan }: BodyOptions = {}): BodyReading {
+    const isScanned = scan !== undefined && scan === this.#lastScan && isUtf8(bytes)
+    this.#forget()
+    const view = isScanned ? new JsonView(bytes, this.#scanner.tape) : this.#scan(bytes)
     if (!view.isObject(0)) throw bodyError(bytes, view.tape.start(0), '"{"')
     const found = endpoint === 'selection' ? readSelection(view) : readRequest(view, endpoint, nvext)
     // Spans of other bytes than the caller's would mean nothing.
@@ -61,6 +74,7 @@ export class BodyReader {
     if (reading.mediaParts === 0 && reading.textBytes < chunkBytesPerToken * layout.blockSize) return
     const isSame = this.#last === reading
     const view = isSame ? new JsonView(wellFormed(bytes), this.#scanner.tape) : this.#scan(bytes)
+    this.#forget()
     this.#last = reading
     const sink = this.#chunkHasher
     sink.begin(layout, target)
@@ -69,6 +83,11 @@ export class BodyReader {
       if (view.isText(first)) writeText(view, first, sink)
     } else writeConversation(view, reading.endpoint, sink)
     sink.end()
+  }
+
+  #forget(): void {
+    this.#last = undefined
+    this.#lastScan = undefined
   }
 
   #scan(bytes: Uint8Array): JsonView {

@@ -34,22 +34,26 @@ let scanner: JsonScanner | undefined
 export function scanObject(bytes: Uint8Array, start = 0, end = bytes.length): ObjectScan {
   scanner ??= new JsonScanner()
   const part = bytes.subarray(start, end)
-  const view = new JsonView(part, scanner.scan(part))
+  return entriesOf(new JsonView(part, scanner.scan(part)), start)
+}
+
+/** The entries of the object that a text is. Error: `PROMPT_BODY_INVALID` when it is none. @param offset of the text in the bytes that are meant */
+export function entriesOf(view: JsonView, offset = 0): ObjectScan {
   const { tape } = view
-  if (!view.isObject(0)) throw bodyError(part, tape.start(0), '"{"')
+  if (!view.isObject(0)) throw bodyError(view.bytes, tape.start(0), '"{"')
   const entries: ObjectEntry[] = []
   for (let key = 1; key < tape.count; key = tape.next(key + 1)) {
     entries.push({
       key: view.name(key),
-      keyStart: start + tape.start(key),
-      keyEnd: start + tape.end(key),
-      valueStart: start + tape.start(key + 1),
-      valueEnd: start + tape.end(key + 1),
+      keyStart: offset + tape.start(key),
+      keyEnd: offset + tape.end(key),
+      valueStart: offset + tape.start(key + 1),
+      valueEnd: offset + tape.end(key + 1),
     })
   }
   return {
-    start: start + tape.start(0),
-    end: start + tape.end(0),
+    start: offset + tape.start(0),
+    end: offset + tape.end(0),
     entries,
     find: (key) => entries.findLast((entry) => entry.key === key),
   }

@@ -1,5 +1,7 @@
+import { BlockHasher } from '@router/kv-index'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { BodyReader } from '../../src/body/body-reader.js'
 import { scanObject } from '../../src/body/scan-object.js'
 import { anyCharacter } from '../support/characters.js'
 import { encode, errorOf } from './support.js'
@@ -69,4 +71,28 @@ it('what is no object, or no JSON, is refused with the place', () => {
     expected: '":"',
   })
   expect(errorOf(() => scanObject(encode(''))).code).toBe('PROMPT_BODY_INVALID')
+})
+
+it('a body that was scanned is read as one that was not, whatever was scanned or read meanwhile', () => {
+  const reader = new BodyReader(new BlockHasher())
+  const bodies = [
+    encode('{"model":"m","prompt":[1,2,3]}'),
+    encode('{"prompt":[7],"model":"other"}'),
+    // Half a character: what is read are other bytes.
+    Uint8Array.of(...encode('{"model":"m'), 0xc3, ...encode('","prompt":[4,5]}')),
+  ]
+  const alone = bodies.map((body) => new BodyReader(new BlockHasher()).read('completions', body))
+  for (const [at, body] of bodies.entries()) {
+    const scan = reader.scan(body)
+    expect(scan.entries).toEqual(scanObject(body).entries)
+    expect(reader.read('completions', body, { scan })).toEqual(alone[at])
+    // The tape is not that of the scan any more.
+    const [other] = bodies
+    const stale = reader.scan(body)
+    reader.scan(other!)
+    expect(reader.read('completions', body, { scan: stale })).toEqual(alone[at])
+    const used = reader.scan(body)
+    reader.read('completions', other!)
+    expect(reader.read('completions', body, { scan: used })).toEqual(alone[at])
+  }
 })
