@@ -18,6 +18,7 @@ import { renderJson } from '../explain-json.js'
 import { type ExplainedSelection, renderReport, shortPath } from '../explain-report.js'
 import { fleetNotes } from '../fleet-notes.js'
 import { readFleet, requestOf, tableOf } from '../fleet.js'
+import { serveVariables } from '../settings/serve-setting-reader.js'
 import { writtenColumns } from '../written-columns.js'
 
 interface ExplainOptions {
@@ -76,7 +77,10 @@ async function explain(options: ExplainOptions, context: CommandContext): Promis
     ...(!hasFile && { path: shortPath(examplePolicy, folder) }),
     folder,
     flags: flagsOf(options),
-    environment,
+    // Those of another command are none that nobody knows.
+    environment: Object.fromEntries(
+      Object.entries(environment).filter(([name]) => !serveVariables.includes(name)),
+    ),
   })
   for (const { code, message } of loaded.warnings) {
     if (code === 'unknown_variable') writeError(`${colors.yellow('warning')}: ${message}`)

@@ -58,13 +58,11 @@ export const idleSettings = {
     accepts: 'nats://host:port',
   }),
   cluster: setting('cluster', 'text', undefined, 'name that replicas share', replicas),
-  indexerPeers: setting(
-    'indexer-peers',
-    'list',
-    undefined,
-    'URLs of routers to copy the index from',
-    replicas,
-  ),
+  indexerPeers: setting('indexer-peers', 'list', undefined, 'URLs of routers to copy the index from', {
+    ...replicas,
+    pattern: /^https?:\/\/\S+$/,
+    accepts: 'http://host:port, with commas between them',
+  }),
   decodeFallback: setting(
     'decode-fallback',
     'switch',

@@ -54,6 +54,12 @@ export function inertSettings(
     policy.bundle.roles.aggregated?.definition.type !== 'dynamo-device-aware-weighted'
   )
     found.set(ratio.origin, 'it belongs to the policy of mode device-aware-weighted')
+  const template = given.get(serveSettings.chatTemplate.flag)
+  if (template !== undefined && settings.tokenizers.size === 0)
+    found.set(
+      template.origin,
+      `it takes the place of that of a --${serveSettings.tokenizers.flag}, and there is none`,
+    )
   for (const [scope, why] of [...inertOfFile(settings, policy), ...inertRoles(policy)]) found.set(scope, why)
   return [...found].map(([scope, why]) => ({
     code: 'inert_setting',

@@ -3,8 +3,12 @@ import { longestTimerSecs, setting } from './setting.js'
 const ours = { alias: null }
 const megabytes = { minimum: 1, maximum: 1_048_576 }
 
-/** Levels of pino. */
+/** Levels of the log, the most severe first; `silent` = no line at all. */
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+
+/** A name, a suffix of names, an address of either family, or a network. */
+const hostOrNetwork =
+  /^(?:(?:\*\.)?[a-z0-9][a-z0-9._-]*|\d{1,3}(?:\.\d{1,3}){3}\/(?:[12]?\d|3[0-2])|[0-9a-f.]*:[0-9a-f:.]*(?:\/(?:\d{1,2}|1[01]\d|12[0-8]))?)$/i
 
 /** Listeners: where they are, what they take, who may come in (host.md 14.1, 16.2). */
 export const listenerSettings = {
@@ -47,8 +51,12 @@ export const listenerSettings = {
     'worker-allow',
     'list',
     undefined,
-    'hosts that workers of the API may name; else those of this machine',
-    ours,
+    'hosts that workers of the API may name; else those of this machine, and none beyond loopback',
+    {
+      ...ours,
+      pattern: hostOrNetwork,
+      accepts: 'names, *.suffixes, addresses, and networks as 10.0.0.0/8, with commas between them',
+    },
   ),
   responseHeaders: setting(
     'response-headers',

@@ -32,6 +32,12 @@ const longestValue = 60
 const serveList: readonly ServeSetting[] = Object.values(serveSettings)
 const selectionList = Object.values(selectionSettings)
 
+/** Variables of `router serve` alone: those of policies are for other commands too. */
+export const serveVariables: readonly string[] = [
+  ...workerVariables,
+  ...serveList.flatMap(({ variable, alias }) => (alias === undefined ? [variable] : [variable, alias])),
+]
+
 /**
  * Reads flags and variables strictly: every text is checked, also one that another wins over. Those of policies are known, but others
  * check them.
@@ -153,8 +159,7 @@ function unknownFlags(flags: ServeFlags): ConfigIssue[] {
 /** Variables of ours that are no setting, and those of Dynamo that mean nothing here, the latter at once. */
 function ignoredVariables(environment: Environment): SettingWarning[] {
   const known = [
-    ...workerVariables,
-    ...serveList.flatMap(({ variable, alias }) => (alias === undefined ? [variable] : [variable, alias])),
+    ...serveVariables,
     ...selectionList.flatMap(({ variable, aliases }) => [variable, ...aliases]),
   ]
   const unknown = unknownVariables(environment, known)

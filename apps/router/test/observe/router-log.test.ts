@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type LogFormat, createLogger } from '../../src/observe/router-log.js'
-import type { LogLevel } from '../../src/settings/serve-settings.js'
 import type { RequestFacts } from '../../src/proxy/request-facts.js'
+import type { LogLevel } from '../../src/settings/serve-settings.js'
 
 const facts: RequestFacts = {
   requestId: 'a-1',

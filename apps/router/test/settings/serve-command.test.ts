@@ -99,6 +99,14 @@ describe('router serve', () => {
   })
 })
 
+it('variables of router serve are none that router explain does not know', async () => {
+  const { exitCode, errors } = await run(['explain'], {
+    ROUTER_TTL_SECS: '1',
+    ROUTER_WORKER_URLS: 'http://a:1',
+  })
+  expect([exitCode, errors]).toEqual([0, ''])
+})
+
 describe('the help', () => {
   it.each([
     [['--help'], /router serve --worker http/],

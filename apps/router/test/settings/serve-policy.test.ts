@@ -162,6 +162,11 @@ describe('settings that do nothing are told', () => {
     expect(await inert({ 'retry-limit': '1' }, { hasMain: false })).toEqual(['--retry-limit'])
   })
 
+  it('beside what they would change', async () => {
+    expect(await inert({ 'chat-template': 'x' })).toEqual(['--chat-template'])
+    expect(await inert({ 'chat-template': 'x', tokenizer: 'y' })).toEqual([])
+  })
+
   it('of a policy file', async () => {
     const queue = 'default_policy_class: a\npolicy_classes: [{name: a, slo_ms: 1, quantum: 1}]\n'
     expect(await inert({}, { yaml: queue })).toEqual(['policy_classes'])

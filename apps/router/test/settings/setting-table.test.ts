@@ -267,6 +267,19 @@ describe('C1: a text of a setting', () => {
     )
   })
 
+  it('that lists hosts has every form of them', () => {
+    const hosts = [
+      'gpu-1',
+      '*.gpu.internal',
+      '10.0.0.0/8',
+      '10.1.2.3',
+      '::1',
+      'fd00::/8',
+      '::ffff:10.0.0.1/128',
+    ]
+    expect(read({ ROUTER_WORKER_ALLOW: hosts.join(', ') }).given!('worker-allow')).toEqual(hosts)
+  })
+
   it('that is a list or a map of models may not say a key twice', () => {
     expect(read({ ROUTER_MODEL_ALIAS: 'a=b, c=d' }).given!('model-alias')).toEqual(
       new Map([
@@ -280,6 +293,11 @@ describe('C1: a text of a setting', () => {
       ['ROUTER_TOKENIZER', 'x,y'],
       ['ROUTER_METRICS_PREFIX', '1x'],
       ['ROUTER_NATS_URL', 'http://x'],
+      ['ROUTER_INDEXER_PEERS', 'http://x,y'],
+      ['ROUTER_WORKER_ALLOW', 'http://x'],
+      ['ROUTER_WORKER_ALLOW', '10.0.0.0/33'],
+      ['ROUTER_WORKER_ALLOW', 'name/8'],
+      ['ROUTER_WORKER_ALLOW', '::1/129'],
     ] as const)
       expect(read({ [name]: value }).issues).toMatchObject([{ path: [name], value }])
   })
