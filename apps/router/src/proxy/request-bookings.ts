@@ -39,7 +39,9 @@ export class RequestBookings {
     const { facts, model, partition } = intake
     const { blocks, chunks, allTokens, exactness, body } = reading
     const { previousResponseId } = body
-    const holder = previousResponseId === undefined ? undefined : owners.get(previousResponseId)
+    const owner = previousResponseId === undefined ? undefined : owners.get(previousResponseId)
+    // Whoever has left holds nothing any more: what is not known of its responses is for an engine to say.
+    const holder = owner !== undefined && partition.has(owner) ? owner : undefined
     this.partition = partition
     this.#fleet = fleet
     this.#onExplained = onExplained

@@ -199,6 +199,11 @@ describe('A7: responses stay with the worker that holds them', () => {
     expect(lost.headers.get('x-router-request-id')).not.toBeNull()
     expect(router.booked()).toBe(0)
     expect(router.proxy.sizes.responses).toBe(6)
+    // Its holder has left: the others say that they do not know it.
+    router.fleet.workers.remove(BigInt(holder.split('.')[0]!))
+    const orphan = await ask1({ input: 'and then?', previous_response_id: previous })
+    expect([orphan.status, router.finished.at(-1)!.ending]).toEqual([404, 'answered'])
+    expect((await ask(router, `${path}/${previous}`)).status).toBe(404)
   })
 
   test('the last ids are known, however many come', () => {
