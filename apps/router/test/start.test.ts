@@ -94,7 +94,7 @@ test('npm start streams a chat to what it says to try, routes the next turn by i
   await next.text()
   expect(next.headers.get('x-router-worker')).toBe(first.headers.get('x-router-worker'))
 
-  for (const word of ['decisions', 'workers', 'health']) {
+  for (const word of ['decisions', 'workers', 'metrics', 'health']) {
     const answer = await fetch(await said(word))
     expect([word, answer.status]).toEqual([word, 200])
     expect(await answer.text()).not.toBe('')
