@@ -46,11 +46,18 @@ export interface ChaosCounts {
   readonly refusedAttempts: number
 }
 
+/** What lives in the process of router and clients after collections, megabytes. */
+export interface Memory {
+  readonly heap: number
+  /** Behind typed arrays: the index above all. */
+  readonly buffers: number
+}
+
 export interface ChaosReport extends ChaosCounts {
   /** From the moment an engine listens again to its first request, milliseconds, at worst. */
   readonly slowestReturnMs: number
-  /** Megabytes after the first part and at the end; absent = not looked at. */
-  readonly heap: { readonly first: number; readonly end: number } | undefined
+  /** After the first part and at the end; absent = not looked at. */
+  readonly memory: { readonly first: Memory; readonly end: Memory } | undefined
   readonly checks: Readonly<Record<CheckName, CheckCount>>
   /** What happened where a law was broken; the first ones. */
   readonly stories: readonly string[]
@@ -155,24 +162,22 @@ class ChaosRun {
       'every engine serves',
       () => this.#router.fleet.workers.schedulable === this.#engines.length,
     )
-    let first: number | undefined
+    let first: Memory | undefined
     if (firstRequests !== undefined) {
       await this.#traffic(firstRequests, 0)
-      first = heapMegabytes()
+      first = memoryNow()
     }
     await this.#traffic(requests - (firstRequests ?? 0), leastTroubles)
     await this.#lookAtTheEnd()
-    const heap = first === undefined ? undefined : { first, end: heapMegabytes() }
-    if (heap !== undefined)
-      this.#checks.look(
-        'heap',
-        heap.end <= heapLimit * heap.first,
-        () => `${heap.first} MB, then ${heap.end} MB`,
-      )
+    const memory = first === undefined ? undefined : { first, end: memoryNow() }
+    if (memory !== undefined) {
+      const holds = memory.end.heap <= heapLimit * memory.first.heap
+      this.#checks.look('heap', holds, () => JSON.stringify(memory))
+    }
     return {
       ...this.#counts(),
       slowestReturnMs: this.#slowestReturnMs,
-      heap,
+      memory,
       checks: this.#checks.counts,
       stories: this.#checks.stories,
       violations: this.#checks.violations,
@@ -357,9 +362,9 @@ class ChaosRun {
   }
 }
 
-/** What lives on the heap after collections. */
-function heapMegabytes(): number {
+function memoryNow(): Memory {
   for (let times = 0; times < 3; times++) globalThis.gc?.()
-  const { heapUsed } = process.memoryUsage()
-  return Math.round(heapUsed / 2 ** 16) / 16
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 16) / 16
+  return { heap: megabytes(heapUsed), buffers: megabytes(arrayBuffers) }
 }

@@ -42,7 +42,7 @@ function progressOf({ requests, verdicts, troubles, triedAgain }: ChaosCounts): 
 }
 
 function tableOf(report: ChaosReport): string {
-  const { verdicts, left, troubles, heap } = report
+  const { verdicts, left, troubles, memory } = report
   const done = new Table({ head: ['done', ''], style: { head: [], border: [] } })
   done.push(
     ['requests', report.requests],
@@ -57,12 +57,17 @@ function tableOf(report: ChaosReport): string {
     ['engines that hung with a healthy face', troubles.hang],
     ['engines that answered badly for a while', troubles.faults],
     ['slowest return, ms', Math.round(report.slowestReturnMs)],
-    ['heap after the first part and at the end, MB', heap === undefined ? '' : `${heap.first} ${heap.end}`],
+    ['heap after the first part and at the end, MB', pair(memory?.first.heap, memory?.end.heap)],
+    ['buffers after the first part and at the end, MB', pair(memory?.first.buffers, memory?.end.buffers)],
   )
   const checked = new Table({ head: ['checked', 'times', 'violations'], style: { head: [], border: [] } })
   for (const [name, { checked: times, violations }] of Object.entries(report.checks))
     checked.push([checkNames[name as CheckName], times === 0 ? 'not' : times, violations])
   return `${done.toString()}\n${checked.toString()}\n`
+}
+
+function pair(first: number | undefined, end: number | undefined): string {
+  return first === undefined ? 'not looked at' : `${first}, ${end}`
 }
 
 async function main(args: readonly string[]): Promise<number> {
