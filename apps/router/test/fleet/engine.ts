@@ -15,8 +15,12 @@ export function storedBatch(word: string, blockSize = 4): Uint8Array {
   const letters = [...word]
   const tokens = letters.flatMap((letter) => [0, 1, 2, 3].map((at) => 1000 * letter.codePointAt(0)! + at))
   const hashes = letters.map((_, index) => index + 1)
-  const event = packed(['BlockStored', hashes, null, tokens, blockSize, null, 'GPU'])
-  return Uint8Array.from([0x93, 0xcb, ...Array.from({ length: 8 }, () => 0), 0x91, ...event, 0xc0])
+  return packedBatch(['BlockStored', hashes, null, tokens, blockSize, null, 'GPU'])
+}
+
+/** A batch of one event. */
+export function packedBatch(event: readonly Packed[]): Uint8Array {
+  return Uint8Array.from([0x93, 0xcb, ...Array.from({ length: 8 }, () => 0), 0x91, ...packed(event), 0xc0])
 }
 
 /** The event side of an engine on loopback. */

@@ -1,14 +1,22 @@
 import { describe, expect, it } from 'vitest'
 import { FleetWatch } from '../../src/fleet/fleet-watch.js'
+import { HealthCauses } from '../../src/fleet/health-causes.js'
 import { TestEngine, storedBatch, until } from './engine.js'
 import { testFleet } from './support.js'
 
-describe('F5: what only time shows', () => {
-  it('kv_events_silent: no batch for a minute while requests come, until one does', async () => {
+describe('what only time shows', () => {
+  it('F5: kv_events_silent, U3: no batch for a minute while requests come, until one does; told once', async () => {
     const one = testFleet({})
     const watch = new FleetWatch(one.fleet, () => one.clock.ms)
-    const codes = () =>
-      watch.look().flatMap(({ code, scope }) => (code === 'no_workers' ? [] : `${code} ${scope}`))
+    const told: string[] = []
+    const causes = new HealthCauses(
+      () => 0,
+      ({ code }) => told.push(code),
+    )
+    const codes = () => {
+      causes.found('fleet', watch.look())
+      return causes.list().map(({ code, scope }) => `${code} ${scope}`)
+    }
     const engine = new TestEngine()
     one.add(7, { kvEventsEndpoint: await engine.start() })
     const at = (seconds: number, isBusy: boolean) => {
@@ -17,19 +25,22 @@ describe('F5: what only time shows', () => {
       return codes()
     }
     expect([at(0, true), at(59, true), at(60, true)]).toEqual([[], [], ['kv_events_silent 7.0']])
-    expect([at(119, false), at(121, false)]).toEqual([['kv_events_silent 7.0'], []])
+    expect(at(119, false)).toEqual(['kv_events_silent 7.0'])
+    expect(told).toEqual(['kv_events_silent'])
+    // Nobody asks for anything: that nothing changes is no wonder.
+    expect(at(121, false)).toEqual([])
     expect(at(130, true)).toEqual(['kv_events_silent 7.0'])
     await until('subscribed', () => engine.subscriptions === 1)
     await engine.publish(0, storedBatch('ab'))
     await until('applied', () => one.fleet.workers.eventReports(7n)[0]!.cursor === 0n)
     expect([at(131, true), at(190, true), at(191, true)]).toEqual([[], [], ['kv_events_silent 7.0']])
     one.fleet.workers.remove(7n)
-    expect(codes()).toEqual([])
+    expect(codes()).toEqual(['no_workers router'])
     one.fleet.dispose()
     await engine.stop()
   })
 
-  it('undecodable_events: one within the last minute; what a filter drops is none', async () => {
+  it('F5: undecodable_events: one within the last minute; what a filter drops is none', async () => {
     const one = testFleet({})
     const watch = new FleetWatch(one.fleet, () => one.clock.ms)
     const codes = () =>
@@ -55,7 +66,7 @@ describe('F5: what only time shows', () => {
     await engine.stop()
   })
 
-  it('expired_bookings: more than one in a thousand of the last hour', () => {
+  it('F5: expired_bookings: more than one in a thousand of the last hour', () => {
     const one = testFleet()
     const watch = new FleetWatch(one.fleet, () => one.clock.ms)
     const minute = () => {
