@@ -6,7 +6,10 @@ import { describe, expect, test } from 'vitest'
 import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
 import { PredictionCheck } from '../../src/proxy/prediction-check.js'
 import type { RequestFacts } from '../../src/proxy/request-facts.js'
+import { routerOf } from '../service/support.js'
 import {
+  type Answer,
+  type Json,
   type ProxyHost,
   afterTest,
   ask,
@@ -164,4 +167,32 @@ describe('U11: why nothing is found where it should be is named within 200 reque
     }
     expect(causes()).toContain(code)
   })
+})
+
+test('U10: without a tokenizer prompts go by their content, every record says so, and it is told once', async () => {
+  const engine = await engineOf()
+  const told: string[] = []
+  const requests: RequestFacts[] = []
+  const router = await routerOf(
+    [engine],
+    {},
+    { onFinished: (facts) => requests.push(facts), onWarning: ({ code }) => told.push(code) },
+  )
+  const request = chat('routers send a prompt where its blocks are. '.repeat(20), { max_tokens: 1 })
+  const headers = { 'x-router-record-decision': 'yes' }
+  const answers: Answer[] = []
+  for (let turn = 0; turn < 25; turn++) answers.push(await ask(router, chatPath, request, { headers }))
+  expect(requests.map(({ exactness, cause }) => `${exactness} ${cause}`)).toEqual(
+    Array.from({ length: 25 }, () => 'approximate tokenizer_missing'),
+  )
+  expect(Number(answers.at(-1)!.headers.get('x-router-overlap-blocks'))).toBeGreaterThan(10)
+  for (const answer of answers) {
+    const id = answer.headers.get('x-router-request-id')!
+    const { decisions } = (await ask(router, `/debug/decisions/${id}`)).json
+    expect(decisions).toMatchObject([{ routed_on: { exactness: 'approximate', cause: 'tokenizer_missing' } }])
+  }
+  const codes = async () => (await ask(router, '/health')).json.causes.map(({ code }: Json) => code)
+  while (!(await codes()).includes('tokenizer_missing'))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  expect(told.filter((code) => code === 'tokenizer_missing')).toHaveLength(1)
 })

@@ -2,6 +2,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { EndpointRules } from '../../src/fleet/endpoint-rules.js'
 import { loadServePolicy } from '../../src/serve-policy.js'
+import { routerOf } from '../service/support.js'
 import { afterTest, ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
 
 describe('A1: what is refused, and how', () => {
@@ -164,7 +165,11 @@ describe('A1: what is refused, and how', () => {
 
   test('in direct mode: who names no worker; named ones get their requests whatever speaks against them', async () => {
     const engines = await Promise.all([engineOf(), engineOf()])
-    const { bundle: policy } = await loadServePolicy({ flags: { 'router-mode': 'direct' } })
+    const flags = { 'router-mode': 'direct' }
+    const loaded = await loadServePolicy({ flags })
+    const served = await routerOf(engines, flags, { policy: loaded })
+    expect((await ask(served, chatPath, chat('hello'))).json.error.code).toBe('bad_request')
+    const { bundle: policy } = loaded
     const watch = { begin: () => undefined }
     const router = await proxyOf(engines, { policy, fleet: { isDirect: true }, watch })
     const asked = async (headers: Record<string, string>, more = {}) => {
