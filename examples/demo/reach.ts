@@ -9,7 +9,7 @@ export interface Reach {
 }
 
 /** What the policies that look at caches are to reach on sessions. */
-export const wanted = {
+const wanted = {
   ofCeiling: { events: 0.95, approximate: 0.92 },
   busiestByMean: 1.25,
   /** Between what the router believes and what engines report, of the latter. */
