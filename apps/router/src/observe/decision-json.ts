@@ -3,7 +3,9 @@ import type { PromptReading } from '@router/prompt'
 import { routerDefaults } from '@router/sdk'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import type { FleetPrompt, RequestTerms } from '../fleet/fleet-request.js'
+import type { FleetWorkers } from '../fleet/fleet-workers.js'
 import type { Fleet } from '../fleet/fleet.js'
+import type { WorkerView } from '../fleet/worker-registration.js'
 import type { JsonValue } from '../http/json-writer.js'
 
 /** What a request was routed on. Numbers alone: never its text, tokens or hashes. */
@@ -107,14 +109,15 @@ export function decisionJson(
     margin: margin ?? null,
     mode,
     keys: keys && jsonOf(keys),
-    ranks: explanation.rows.map((row, index) => rowJson(row, explanation.facts[index]!)),
+    ranks: explanation.rows.map((row, index) => rowJson(row, explanation.facts[index]!, workers)),
   }
 }
 
-function rowJson(row: RankExplanation, facts: RankFacts): JsonValue {
+function rowJson(row: RankExplanation, facts: RankFacts, workers: FleetWorkers): JsonValue {
   return {
     ...rankJson(row),
     rejection: row.rejection,
+    reasons: row.rejection === 'WorkerNotRoutable' ? reasonsOf(workers.get(row.workerId)) : undefined,
     filter: row.filter,
     contributions: row.contributions.length === 0 ? undefined : row.contributions.map(contributionJson),
     total: row.total,
@@ -133,6 +136,12 @@ function rowJson(row: RankExplanation, facts: RankFacts): JsonValue {
       decode_cost_blocks: facts.decodeCostBlocks ?? null,
     },
   }
+}
+
+/** Why a worker takes no requests, by code. */
+function reasonsOf(worker: WorkerView | undefined): string[] {
+  if (worker?.lifecycle === 'draining') return ['draining']
+  return (worker?.hindrances ?? []).map(({ code }) => code)
 }
 
 function contributionJson({ scorer, cost }: { readonly scorer: string; readonly cost: number }): JsonValue {

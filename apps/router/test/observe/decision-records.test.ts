@@ -179,4 +179,46 @@ describe('a record', () => {
       },
     ])
   })
+
+  it('U26: tells the reasons apart for which a worker is left out', () => {
+    const { records, partition, fleet, add } = recordsOf()
+    const { workers } = fleet
+    const hindrances = ['not_learned', 'probe_failed', 'inhibited', 'breaker_open', 'no_progress'] as const
+    hindrances.forEach((code, at) => {
+      add(10 + at)
+      workers.setHindrances(BigInt(10 + at), [{ code, detail: 'as seen', sinceMs: 0 }])
+    })
+    for (const id of [15, 16, 17, 18]) add(id, id === 17 ? {} : { taints: ['gold'] })
+    fleet.reserveOn(everybody, { requestId: 'busy', workerId: 15n, dpRank: 0, prompt: promptOf('a') })
+    workers.drain(15n)
+    const { table } = partition.router.partition
+    table.setOverloaded(table.slotOf(16n, 0), true)
+    for (const id of [1n, 2n]) workers.remove(id)
+    add(19, { taints: ['gold'] })
+    const routedOn = { exactness: 'exact', promptTokens: 8, isEstimated: false, blocks: 2 }
+    const onExplained = records.recorder(partition, true, () => ({
+      requestId: 'r',
+      path: '/p',
+      partition,
+      routedOn,
+    }))
+    const terms = {
+      requiredTaints: ['gold'],
+      allowedWorkerIds: [10, 11, 12, 13, 14, 15, 16, 17, 18].map(BigInt),
+    }
+    fleet.reserve(everybody, { prompt: promptOf('ab'), terms }, { requestId: 'r', onExplained })
+    const [record] = records.of('r') as Json[]
+    const why = record.ranks.map(({ rejection, reasons }: Json) => reasons?.join() ?? rejection)
+    expect(why).toEqual([
+      ...hindrances,
+      'draining',
+      'WorkerOverloaded',
+      'RoutingConstraintsUnsatisfied',
+      undefined,
+      'WorkerNotAllowed',
+    ])
+    // The first five stand in the records of the workers too.
+    const texts = workers.list().flatMap(({ reasons }) => reasons)
+    expect(texts).toEqual(hindrances.map((code) => `${code}: as seen, since 0 s`))
+  })
 })
