@@ -1,9 +1,11 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { PartitionRouter } from '@router/core'
 import type { PromptReader } from '@router/prompt'
 import type { Registry } from 'prom-client'
 import type { Fleet } from '../fleet/fleet.js'
 import type { HealthCauses } from '../fleet/health-causes.js'
 import type { JsonRoute } from '../http/json-routes.js'
+import type { OpenAiProxy } from '../proxy/openai-proxy.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
 import { BoundedLabels } from './bounded-labels.js'
 import { EventMetrics } from './event-metrics.js'
@@ -12,11 +14,14 @@ import { RequestMetrics } from './request-metrics.js'
 import { requestTimes } from './request-times.js'
 import { RoutingMetrics } from './routing-metrics.js'
 import { type Sizes, StateMetrics } from './state-metrics.js'
-import { type RequestsInFlight, WorkerMetrics } from './worker-metrics.js'
+import { WorkerMetrics } from './worker-metrics.js'
+
+/** Letters of a text that takes a millisecond or two to write. */
+const longText = 65_536
 
 /** What a process has that relays requests itself. */
 export interface MetricsFront {
-  readonly proxy: RequestsInFlight & { readonly sizes: Readonly<Record<string, number>> }
+  readonly proxy: Pick<OpenAiProxy, 'inFlight' | 'stages' | 'sizes'>
   readonly reader: Pick<PromptReader, 'counters'>
 }
 
@@ -69,7 +74,7 @@ export class RouterMetrics {
     this.#stopListening = fleet.listen((selection, isFurtherTry, readingMs) => {
       if (!isFurtherTry) this.#requests.accepted(selection.measures.promptTokens, readingMs !== undefined)
       this.#routing?.delivered(selection, isFurtherTry, readingMs)
-      this.#state.delivered(selection)
+      if (mode === 'kv') this.#state.delivered(selection)
     })
     this.#registry = registryOf(this.#metrics(), prefix, { router_id: routerId })
     this.contentType = this.#registry.contentType
@@ -95,10 +100,17 @@ export class RouterMetrics {
     this.#workers?.tick(this.#nowMs())
   }
 
-  /** Every series, as Prometheus reads it. `O(series)`. */
-  text(): Promise<string> {
+  /** Every series, as Prometheus reads it. `O(series)`; others get their turn after each metric that is long. */
+  async text(): Promise<string> {
     this.tick()
-    return this.#registry.metrics()
+    this.#workers?.look()
+    const texts: string[] = []
+    for (const { name } of this.#registry.getMetricsAsArray()) {
+      const text = await this.#registry.getSingleMetricAsString(name)
+      texts.push(text)
+      if (text.length > longText) await nextTurn()
+    }
+    return `${texts.join('\n\n')}\n`
   }
 
   /** `GET /metrics`, open to whoever reaches the listener. */
@@ -134,17 +146,14 @@ export class RouterMetrics {
   #sizes(): Sizes {
     const { fleet, causes, sizes } = this.#options
     const prompts = this.#front?.reader.counters()
-    const proxy = Object.entries(this.#front?.proxy.sizes ?? {}).map(([name, size]) => [
-      snakeCase(name),
-      size,
-    ])
+    const proxy = Object.entries<number>({ ...this.#front?.proxy.sizes })
     return {
       ...fleetSizes(fleet),
       health_causes: causes.size,
       metric_models: this.#models.size,
       ...(this.#workers && { metric_workers: this.#workers.size }),
       ...(this.#events && { event_batches_waiting: this.#events.waitingBatches }),
-      ...Object.fromEntries(proxy),
+      ...Object.fromEntries(proxy.map(([name, size]) => [snakeCase(name), size])),
       ...(prompts && {
         prompt_conversations: prompts.conversations,
         prompt_folders: prompts.folders,

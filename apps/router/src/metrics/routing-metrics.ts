@@ -1,3 +1,4 @@
+import type { WorkerRole } from '@router/sdk'
 import type { DeliveredSelection, SelectionMeasures } from '../fleet/selection-measures.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
 import type { BoundedLabels } from './bounded-labels.js'
@@ -36,8 +37,13 @@ export class RoutingMetrics {
   #requestBlocks = 0
   /** Upstream calls the type of aggregated routers `decode`, here alone; those of decode pools have no observer. */
   readonly #nonMax = { prefill: new NonMaxObserver(), decode: new NonMaxObserver() }
-  // Bounded by the roles and the models that have labels.
-  readonly #funnels = new Map<string, Funnel>()
+  // By model, or `other`: bounded by the models that have labels.
+  readonly #funnels: Readonly<Record<WorkerRole, Map<string, Funnel>>> = {
+    aggregated: new Map(),
+    prefill: new Map(),
+    decode: new Map(),
+    encode: new Map(),
+  }
   readonly #blockHashing = new Distribution(computeBounds)
   readonly #sequenceHashing = new Distribution(computeBounds)
   readonly #matching = new Distribution(computeBounds)
@@ -91,14 +97,13 @@ export class RoutingMetrics {
     this.#total.observe(beforeMs + trackingMs + matchingMs + schedulingMs)
   }
 
-  #funnelOf(phase: string, modelName: string): Funnel {
+  #funnelOf(phase: WorkerRole, modelName: string): Funnel {
+    const ofPhase = this.#funnels[phase]
+    const known = ofPhase.get(modelName)
+    if (known !== undefined) return known
     const model = this.#models.of(modelName)
-    const key = `${phase} ${model}`
-    let funnel = this.#funnels.get(key)
-    if (funnel === undefined) {
-      funnel = { labels: { phase, model }, best: 0, selected: 0, reused: 0 }
-      this.#funnels.set(key, funnel)
-    }
+    const funnel = ofPhase.get(model) ?? { labels: { phase, model }, best: 0, selected: 0, reused: 0 }
+    ofPhase.set(model, funnel)
     return funnel
   }
 
@@ -165,7 +170,10 @@ export class RoutingMetrics {
       name,
       help,
       labels: ['phase', 'model'],
-      read: () => [...this.#funnels.values()].map((one) => ({ labels: one.labels, value: value(one) })),
+      read: () =>
+        Object.values(this.#funnels).flatMap((ofPhase) =>
+          [...ofPhase.values()].map((one) => ({ labels: one.labels, value: value(one) })),
+        ),
     })
     return [
       funnel(

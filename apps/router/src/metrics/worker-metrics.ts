@@ -34,6 +34,8 @@ export class WorkerMetrics {
   readonly #traces = new WorkerTraces()
   readonly #expired = new LastingSums<{ readonly expired: number }>(({ expired }) => [['expired', expired]])
   readonly #stopListening: () => void
+  #views: readonly WorkerView[] = []
+  #ranks: readonly Rank[] = []
   #violations = 0
   #auditedMs: number
 
@@ -65,12 +67,12 @@ export class WorkerMetrics {
   /** A request of the proxy is over. */
   finished({ workerId, dpRank, promptTokens, ending }: RequestFacts, times: RequestTimes): void {
     if (workerId === undefined || dpRank === undefined || ending !== 'answered') return
+    const last = this.#traces.lastToWrite(workerId, dpRank)
+    if (last === undefined) return
     const { firstTokenSeconds, betweenTokensSeconds } = times
-    this.#traces.note(workerId, dpRank, {
-      ...(promptTokens === undefined ? {} : { inputTokens: promptTokens }),
-      ...(firstTokenSeconds === undefined ? {} : { firstTokenSeconds }),
-      ...(betweenTokensSeconds === undefined ? {} : { betweenTokensSeconds }),
-    })
+    if (promptTokens !== undefined) last.inputTokens = promptTokens
+    if (firstTokenSeconds !== undefined) last.firstTokenSeconds = firstTokenSeconds
+    if (betweenTokensSeconds !== undefined) last.betweenTokensSeconds = betweenTokensSeconds
   }
 
   /** Gathers what the books counted, and looks at all of them once a minute. */
@@ -80,6 +82,12 @@ export class WorkerMetrics {
     if (nowMs - this.#auditedMs < auditEveryMs) return
     this.#auditedMs = nowMs
     for (const ledger of ledgers) this.#violations += ledger.audit().length
+  }
+
+  /** Takes down how workers and ranks are, for the scrape that comes. `O(ranks)`. */
+  look(): void {
+    this.#views = this.#fleet.workers.list()
+    this.#ranks = this.#readRanks()
   }
 
   close(): void {
@@ -97,7 +105,7 @@ export class WorkerMetrics {
       help,
       labels: ['worker_id', 'dp_rank', 'worker_type'],
       read: () =>
-        this.#ranks().flatMap((rank): Child[] => {
+        this.#ranks.flatMap((rank): Child[] => {
           const value = valueOf(rank) ?? Number.NaN
           return Number.isNaN(value) ? [] : [{ labels: rank.labels, value }]
         }),
@@ -121,7 +129,6 @@ export class WorkerMetrics {
   }
 
   #workerMetrics(): Metric[] {
-    const { workers } = this.#fleet
     return [
       byLabel(
         'gauge',
@@ -130,7 +137,7 @@ export class WorkerMetrics {
         'Workers: available = takes requests, excluded = complete but takes none, pending = its record lacks something',
         () => {
           const counts = { available: 0, excluded: 0, pending: 0 }
-          for (const view of workers.list()) counts[stateOf(view)]++
+          for (const view of this.#views) counts[stateOf(view)]++
           return Object.entries(counts)
         },
       ),
@@ -139,10 +146,10 @@ export class WorkerMetrics {
         name: 'router_worker_state',
         help: 'Workers by state and why; one that has several reasons counts for each',
         labels: ['state', 'reason'],
-        read: () => countedStates(workers.list()),
+        read: () => countedStates(this.#views),
       },
       byLabel('gauge', 'router_worker_registered', 'worker_id', 'Workers that there are, 1 each', () =>
-        workers.list().map(({ registration }) => [String(registration.workerId), 1]),
+        this.#views.map(({ registration }) => [String(registration.workerId), 1]),
       ),
       byLabel(
         'counter',
@@ -150,9 +157,10 @@ export class WorkerMetrics {
         'worker_id',
         'Processes of the engine that were seen, the first one included',
         () =>
-          workers
-            .list()
-            .map(({ registration: { workerId } }) => [String(workerId), this.#traces.livesOf(workerId) ?? 1]),
+          this.#views.map(({ registration: { workerId } }) => [
+            String(workerId),
+            this.#traces.livesOf(workerId) ?? 1,
+          ]),
       ),
     ]
   }
@@ -161,7 +169,7 @@ export class WorkerMetrics {
     const gauge = (name: string, help: string, valueOf: (view: WorkerView) => number | undefined): Metric =>
       byLabel('gauge', `router_model_${name}`, 'model', `${help}; the largest that a worker says`, () => {
         const largest = new Map<string, number>()
-        for (const view of this.#fleet.workers.list()) {
+        for (const view of this.#views) {
           const value = valueOf(view)
           if (view.lifecycle === 'incomplete' || value === undefined || value === 0) continue
           const model = this.#models.of(view.registration.modelName ?? 'default')
@@ -233,7 +241,7 @@ export class WorkerMetrics {
     ]
   }
 
-  #ranks(): Rank[] {
+  #readRanks(): Rank[] {
     return this.#fleet.partitions.flatMap(({ name, router }) => {
       const { table } = router.partition
       table.settle()

@@ -52,17 +52,13 @@ export class WorkerTraces {
     return this.#kept.get(workerId)?.ranks.get(dpRank)
   }
 
-  /** A request of a rank is over. Nothing for workers that are gone. */
-  note(workerId: bigint, dpRank: number, last: Partial<LastRequest>): void {
+  /** The last request of a rank, to be overwritten; absent for workers that are gone. */
+  lastToWrite(workerId: bigint, dpRank: number): LastRequest | undefined {
     const ranks = this.#kept.get(workerId)?.ranks
-    if (ranks === undefined) return
-    const known = ranks.get(dpRank)
-    const nothing = {
-      firstTokenSeconds: Number.NaN,
-      inputTokens: Number.NaN,
-      betweenTokensSeconds: Number.NaN,
-    }
-    if (known === undefined) ranks.set(dpRank, { ...nothing, ...last })
-    else Object.assign(known, last)
+    const known = ranks?.get(dpRank)
+    if (known !== undefined || ranks === undefined) return known
+    const last = { firstTokenSeconds: Number.NaN, inputTokens: Number.NaN, betweenTokensSeconds: Number.NaN }
+    ranks.set(dpRank, last)
+    return last
   }
 }
