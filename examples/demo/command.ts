@@ -12,7 +12,7 @@ import { carriedRows, readTrace, traceWorkload } from './trace.js'
 import { type Workload, requestsOf } from './workload.js'
 
 /** Requests of the trace are large: it goes so much slower than the chats, where nobody says how fast. */
-const tracePace = 0.6
+const tracePace = 0.7
 
 /** What the demo may touch of its process. */
 export interface DemoContext {

@@ -31,8 +31,8 @@ export interface Comparison {
 }
 
 /**
- * Plays a workload once per policy, each time with engines and a router that know nothing yet. Together the pools of the engines hold just
- * the distinct blocks of all prompts: who scatters prefixes loses them.
+ * Plays a workload once per policy, each time with engines and a router that know nothing yet. Together the pools of the engines have room
+ * for the distinct blocks of all prompts once: who scatters prefixes loses them.
  */
 export async function compare(workload: Workload, options: CompareOptions): Promise<Comparison> {
   const { engines, speedup, seed, onStep, onRequest } = options

@@ -33,7 +33,7 @@ export function tableOf({
   return [
     `${description}: ${requests} requests, ${promptTokens} prompt tokens, ${Number(speedup.toFixed(1))} times faster than real`,
     `ceiling ${percent(cachedTokens / promptTokens)}: what a cache without an end would find`,
-    `pools of ${blocksPerEngine} blocks of ${blockSize} tokens; together they hold the ${distinctBlocks} distinct blocks of all prompts`,
+    `${distinctBlocks} distinct blocks of ${blockSize} tokens in all prompts; ${blocksPerEngine} blocks in the pool of each engine`,
     table.toString(),
   ].join('\n')
 }

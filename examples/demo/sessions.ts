@@ -20,7 +20,7 @@ const shape = {
   openingTokens: { least: 64, most: 128 },
   answerTokens: { least: 8, most: 24 },
   /** People read, think and write for about so long in all, whatever the number of turns. */
-  pausesMs: 400_000,
+  pausesMs: 360_000,
 }
 
 /**

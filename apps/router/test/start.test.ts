@@ -97,7 +97,7 @@ test('npm start streams a chat to what it says to try, routes the next turn by i
   for (const word of ['decisions', 'workers', 'metrics', 'health']) {
     const answer = await fetch(await said(word))
     expect([word, answer.status]).toEqual([word, 200])
-    expect(await answer.text()).not.toBe('')
+    expect(await answer.text()).toContain(word === 'decisions' ? '"exactness":"exact"' : 'mock-model')
   }
   const [engine = ''] = (await said('engines')).split(/ +/u)
   expect((await fetch(`${engine}/health`)).status).toBe(200)
