@@ -51,6 +51,8 @@ export interface AttemptOwner {
   sent(): void
   /** So many content chunks came. */
   progressed(contentChunks: number): void
+  /** The id of a response that the engine keeps, told before the client learns of it. */
+  identified(responseId: string): void
   ended(outcome: AttemptOutcome): void
 }
 
@@ -70,7 +72,6 @@ export interface AttemptTimes {
 export class Attempt implements Dispatcher.DispatchHandler {
   /** Reported by the engine. */
   usage: TokenUsage | undefined
-  responseId: string | undefined
   contentChunks = 0
   /** Of the answer; 0 = none came. */
   status = 0
@@ -86,6 +87,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #statusText = ''
   #stream: StreamWatch | undefined
   #held: Buffer[] | undefined
+  #responseId: string | undefined
   #heldBytes = 0
   #hasRelayed = false
   #isPaused = false
@@ -181,7 +183,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       const held = this.#held ?? []
       const whole = held.length === 1 ? held[0]! : Buffer.concat(held)
       this.usage = usageIn(whole)
-      if (this.#owner.endpoint === 'responses') this.responseId = responseIdIn(whole)
+      if (this.#owner.endpoint === 'responses') this.#identify(responseIdIn(whole))
       const extras = this.#hasRelayed || this.status !== 200 ? undefined : this.#owner.extras()
       const answer = extras === undefined ? whole : withExtras(whole, extras)
       if (!this.#hasRelayed) this.#writeHead(answer === whole)
@@ -217,6 +219,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
       this.contentChunks = stream.contentChunks
       this.#owner.progressed(this.contentChunks)
     }
+    this.#identify(stream.responseId)
     if (!stream.hasError) return passing.length === 0 || this.#write(passing)
     // One error, and the end: whatever the engine says after it does not pass.
     this.#takeFacts(stream)
@@ -228,9 +231,14 @@ export class Attempt implements Dispatcher.DispatchHandler {
     return true
   }
 
+  #identify(responseId: string | undefined): void {
+    if (responseId === undefined || this.#responseId !== undefined) return
+    this.#responseId = responseId
+    this.#owner.identified(responseId)
+  }
+
   #takeFacts(stream: StreamWatch): void {
     this.usage = stream.usage
-    this.responseId = stream.responseId
     this.contentChunks = stream.contentChunks
   }
 

@@ -131,6 +131,10 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#bookings!.progressed(contentChunks)
   }
 
+  identified(responseId: string): void {
+    this.#state.owners.set(responseId, this.#selection!.workerId)
+  }
+
   ended(outcome: AttemptOutcome): void {
     const attempt = this.#attempt!
     this.#attempt = undefined
@@ -293,10 +297,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
     this.#finish('broken', attempt, code)
   }
 
-  #learn({ usage, responseId }: Attempt): void {
-    const { reader, owners } = this.#state
-    if (responseId !== undefined) owners.set(responseId, this.#selection!.workerId)
-    if (usage?.promptTokens !== undefined) reader.learn(this.#reading!, usage.promptTokens)
+  #learn({ usage }: Attempt): void {
+    if (usage?.promptTokens !== undefined) this.#state.reader.learn(this.#reading!, usage.promptTokens)
   }
 
   #clientGone(): void {

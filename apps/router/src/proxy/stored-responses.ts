@@ -36,6 +36,7 @@ export function relayStored(
     lastEvent: () => undefined,
     sent: () => undefined,
     progressed: () => undefined,
+    identified: () => undefined,
     ended: (outcome) => {
       live.delete(alive)
       answer(response, attempt, outcome, addedHeaders)

@@ -206,6 +206,27 @@ describe('A7: responses stay with the worker that holds them', () => {
     expect((await ask(router, `${path}/${previous}`)).status).toBe(404)
   })
 
+  test('one that is still generated is read and cancelled by its id, also when its stream was left', async () => {
+    const slow = { speedup: 1, replyTokens: 5000 }
+    const router = await proxyOf([await engineOf(slow), await engineOf(slow)])
+    const abort = new AbortController()
+    const { body } = await fetch(`${router.url}/v1/responses`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'mock-model', input: 'slowly', background: true, stream: true }),
+      signal: abort.signal,
+    })
+    const { value } = await body!.getReader().read()
+    const [, id] = /"id":"(resp_[^"]+)"/.exec(new TextDecoder().decode(value))!
+    const status = async (path = '', method = 'GET') =>
+      (await ask(router, `/v1/responses/${id}${path}`, undefined, { method })).json.status
+    expect(await status()).toBe('in_progress')
+    abort.abort()
+    await until('freed', () => router.booked() === 0)
+    expect(await status()).toBe('in_progress')
+    expect(await status('/cancel', 'POST')).toBe('cancelled')
+  })
+
   test('the last ids are known, however many come', () => {
     const owners = new ResponseOwners(100)
     for (let id = 0; id < 250; id++) owners.set(`resp_${id}`, BigInt(id))
