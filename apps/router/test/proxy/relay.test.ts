@@ -32,7 +32,13 @@ describe('A7: an answer passes as the engine gave it', () => {
       },
     ])
     expect(router.proxy.inFlight).toBe(0)
-    expect(router.proxy.sizes).toEqual({ bodyBytes: 0, upstreams: 1, responses: 0 })
+    expect(router.proxy.sizes).toEqual({
+      bodyBytes: 0,
+      upstreams: 1,
+      responses: 0,
+      waitingRetries: 0,
+      models: 1,
+    })
   })
 
   test('streamed: every event, without the usage that the client did not ask for, which the router learns all the same', async () => {
