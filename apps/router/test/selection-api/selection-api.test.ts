@@ -164,10 +164,10 @@ describe('F5: health', () => {
     const service = await serve({ ROUTER_QUEUE_THRESHOLD: '1' })
     const causes = async (path: string) => {
       const { status, body } = await ask(service, 'GET', path)
-      return [
-        status,
-        (body['causes'] as { code: string; scope: string }[]).map(({ code, scope }) => `${code} ${scope}`),
-      ]
+      const found = body['causes'] as { code: string; scope: string }[]
+      // However busy this machine is.
+      const own = found.filter(({ code }) => code !== 'slow_event_loop')
+      return [status, own.map(({ code, scope }) => `${code} ${scope}`)]
     }
     const inert = 'inert_setting ROUTER_QUEUE_THRESHOLD'
     expect(await causes('/ready')).toEqual([503, [inert, 'no_workers router']])
