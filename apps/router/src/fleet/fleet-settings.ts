@@ -18,6 +18,8 @@ export interface FleetSettings {
   readonly core?: RouterCoreConfig | undefined
   /** Engines tell what they hold; false = everything is believed, and no event URL is looked at. Default true. */
   readonly usesKvEvents?: boolean | undefined
+  /** A rank that missed events counts as rebuilt after so long without a gap. Default 600,000. */
+  readonly rebuildHorizonMs?: number | undefined
   /** Whether requests for a model may have to queue: its workers must then say `max_num_batched_tokens`. Default: for none. */
   readonly queuesModel?: ((model: string) => boolean) | undefined
   readonly selectionCache?: SelectionCacheLimits | undefined

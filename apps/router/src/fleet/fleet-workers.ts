@@ -58,7 +58,7 @@ export class FleetWorkers {
     this.#options = options
     const rules = new EndpointRules(settings.allowedHosts ?? loopbackHosts)
     const onApplied = (ts: number): void => this.#listeners.forEach(({ onEventBatch }) => onEventBatch?.(ts))
-    this.#services = { reader: new BatchReader(), nowMs, rules, resolve, onApplied }
+    this.#services = { reader: new BatchReader(), nowMs, rules, settings, resolve, onApplied }
   }
 
   /** Known records. */

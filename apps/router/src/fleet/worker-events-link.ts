@@ -3,6 +3,7 @@ import type { PartitionRouter } from '@router/core'
 import { type BatchReader, type EventWarning, type IncarnationCause, WorkerEvents } from '@router/kv-events'
 import { EventSocket } from '@router/kv-events/zeromq'
 import type { EndpointRules } from './endpoint-rules.js'
+import type { FleetSettings } from './fleet-settings.js'
 import type { RankEndpoints } from './rank-endpoints.js'
 
 /** What links of one fleet share. */
@@ -10,6 +11,7 @@ export interface EventServices {
   readonly reader: BatchReader
   readonly nowMs: () => number
   readonly rules: EndpointRules
+  readonly settings: Pick<FleetSettings, 'rebuildHorizonMs'>
   /** Addresses of a host name; default: the resolver of the system. */
   readonly resolve?: ((name: string) => Promise<readonly string[]>) | undefined
   /** A batch that had just come is in; when its engine made it, seconds since 1970. */
@@ -62,6 +64,7 @@ export class WorkerEventsLink {
       onIncarnation: (_count, cause) => listener.onIncarnation(cause),
       onWarning: listener.onWarning,
       onApplied: services.onApplied,
+      rebuildHorizonMs: services.settings.rebuildHorizonMs,
     })
   }
 

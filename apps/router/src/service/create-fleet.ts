@@ -24,6 +24,7 @@ export function createFleet(
   const fleetSettings: FleetSettings = {
     core: {
       routerDefaults,
+      maxIndexBlocks: settings.maxIndexBlocks,
       approximate: {
         ttlMs: 1000 * settings.ttlSecs,
         maxBlocks: settings.maxTreeSize,
@@ -38,6 +39,7 @@ export function createFleet(
       bookingExpiry: { measure: 'idle', afterMs: 1000 * settings.activeRequestExpirySecs },
     },
     usesKvEvents: settings.usesKvEvents,
+    rebuildHorizonMs: 1000 * settings.indexRebuildHorizonSecs,
     queuesModel: queueingModels(settings, policyFile),
     selectionCache: {
       ttlMs: 1000 * settings.selectionCacheTtlSecs,

@@ -8,6 +8,28 @@ export const kvSettings = {
     alias: 'DYN_ROUTER_USE_KV_EVENTS',
     ...kvOnly,
   }),
+  maxIndexBlocks: setting(
+    'max-index-blocks',
+    'integer',
+    2 ** 24,
+    'told blocks of a partition; 0 = as engines have room for, times 4',
+    {
+      alias: null,
+      maximum: 2 ** 30,
+      ...kvOnly,
+    },
+  ),
+  indexRebuildHorizonSecs: setting(
+    'index-rebuild-horizon-secs',
+    'number',
+    600,
+    'an engine that missed none for so long is known again, seconds',
+    {
+      alias: null,
+      minimum: 0.001,
+      ...kvOnly,
+    },
+  ),
   ttlSecs: setting('router-ttl-secs', 'number', 120, 'life of believed blocks, seconds', {
     minimum: 0.001,
     ...kvOnly,

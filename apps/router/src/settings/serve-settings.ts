@@ -36,6 +36,10 @@ export interface ServeSettings {
   readonly selectionPort: number | undefined
   /** Engines tell what they hold. */
   readonly usesKvEvents: boolean
+  /** Blocks that engines told of, in a partition; 0 = what they have room for, times 4. */
+  readonly maxIndexBlocks: number
+  /** An engine of which no event was missed for so long is wholly known again. */
+  readonly indexRebuildHorizonSecs: number
   /** Fraction of a batch from which requests queue; absent = they never do. */
   readonly queueThreshold: number | undefined
   /** Life of what is believed to be cached, seconds. */
@@ -154,6 +158,8 @@ export function readServeSettings({
     port: reader.read(s.httpPort),
     selectionPort: reader.read(s.selectionPort),
     usesKvEvents: reader.under(s.kvEvents, 'use_kv_events', file.use_kv_events, preset(false)),
+    maxIndexBlocks: reader.read(s.maxIndexBlocks),
+    indexRebuildHorizonSecs: reader.read(s.indexRebuildHorizonSecs),
     queueThreshold: reader.read(s.queueThreshold),
     ttlSecs: reader.under(s.ttlSecs, 'router_ttl_secs', file.router_ttl_secs),
     maxTreeSize: reader.read(s.maxTreeSize),

@@ -86,10 +86,12 @@ const rows: readonly Row[] = [
     ours(flag),
   ),
   ours('max-requests-per-rank'),
-  // Of other sections: 14.1, 14.2, 13.2, 5.2; and secrets, which have no flag.
+  // Of other sections: 14.1, 14.2, 13.2, 5.2, 3.1, 2.9; and secrets, which have no flag.
   ours('selection-port'),
   ours('inject-usage', true),
   ours('drain-timeout-secs', 300),
+  ours('max-index-blocks', 16_777_216),
+  ours('index-rebuild-horizon-secs', 600),
   ours('overload-retry-after-secs', 1),
   ours('admin-token'),
   ours('api-keys'),
