@@ -1,11 +1,11 @@
-import { writeFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
+import { access, constants, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { SingleBar } from 'cli-progress'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { type CompareOptions, type Comparison, compare } from './compare.js'
 import { fittingSpeedup } from './pace.js'
 import { type DemoPolicy, demoPolicies } from './policies.js'
-import { reachLines } from './reach.js'
+import { type Reach, reachLines, reachOf } from './reach.js'
 import { tableOf } from './report.js'
 import { sessionWorkload } from './sessions.js'
 import { carriedRows, readTrace, traceWorkload } from './trace.js'
@@ -42,8 +42,8 @@ Examples:
   npm run demo -- --seed 2 --json demo.json`
 
 /**
- * Runs the demo with arguments: a table per workload, and what of it was to be reached. Resolves with the exit code: 0 done, 2 wrong use.
- * Rejects when a request fails.
+ * Runs the demo with arguments: a table per workload, and what of it was to be reached. Resolves with the exit code: 0 done, 1 the
+ * numbers cannot be written, 2 wrong use. Rejects when a request fails.
  */
 export async function runDemo(args: readonly string[], context: DemoContext): Promise<number> {
   const { write, writeError, folder } = context
@@ -55,7 +55,14 @@ export async function runDemo(args: readonly string[], context: DemoContext): Pr
     return error.exitCode === 0 ? 0 : 2
   }
   const options = command.opts<DemoOptions>()
-  const { seed, engines, sessions, rows, json } = options
+  const { seed, engines, sessions, rows } = options
+  const jsonPath = options.json === undefined ? undefined : resolve(folder, options.json)
+  try {
+    if (jsonPath !== undefined) await access(dirname(jsonPath), constants.W_OK)
+  } catch (error) {
+    writeError(`--json=${jsonPath}: ${(error as Error).message}; accepted: a file in a folder that is there`)
+    return 1
+  }
   const fitting = options.speedup ?? (await fittingSpeedup())
   const comparisons: Comparison[] = []
   const play = async (workload: Workload, speedup: number): Promise<Comparison> => {
@@ -63,12 +70,15 @@ export async function runDemo(args: readonly string[], context: DemoContext): Pr
     comparisons.push(comparison)
     return comparison
   }
-  if (sessions > 0) write(`\n${reachLines(await play(sessionWorkload(sessions, seed), fitting))}`)
+  const reach: Reach[] = []
+  if (sessions > 0) {
+    reach.push(...reachOf(await play(sessionWorkload(sessions, seed), fitting)))
+    write(`\n${reachLines(reach)}`)
+  }
   if (rows > 0) await play(traceWorkload(readTrace(rows)), options.speedup ?? tracePace * fitting)
-  if (json !== undefined) {
-    const path = resolve(folder, json)
-    await writeFile(path, `${JSON.stringify({ seed, engines, comparisons }, undefined, 2)}\n`)
-    writeError(`numbers written to ${path}`)
+  if (jsonPath !== undefined) {
+    await writeFile(jsonPath, `${JSON.stringify({ seed, engines, comparisons, reach }, undefined, 2)}\n`)
+    writeError(`numbers written to ${jsonPath}`)
   }
   return 0
 }

@@ -46,8 +46,8 @@ export function reachOf({ policies }: Comparison): Reach[] {
 }
 
 /** One line each. */
-export function reachLines(comparison: Comparison): string {
-  return reachOf(comparison)
+export function reachLines(reach: readonly Reach[]): string {
+  return reach
     .map(({ policy, what, isReached }) => `${isReached ? 'reached    ' : 'not reached'} ${policy}: ${what}`)
     .join('\n')
 }

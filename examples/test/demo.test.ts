@@ -37,9 +37,11 @@ test('the demo in short: the default policy finds more in caches than round robi
   expect(exitCode).toBe(0)
   expect(output).toMatch(/policy.*engines hit.*round-robin.*default.*Mooncake.*round-robin.*default/su)
   expect(output).toMatch(/(?:reached|not reached) +default: .* of the ceiling, wanted 95\.0 %/u)
-  const { comparisons } = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as {
+  const { comparisons, reach } = JSON.parse(readFileSync(join(folder, 'demo.json'), 'utf8')) as {
     readonly comparisons: readonly Comparison[]
+    readonly reach: readonly { readonly policy: string }[]
   }
+  expect(reach.map(({ policy }) => policy)).toEqual(['default', 'default', 'default'])
   expect(comparisons.map(({ workload, requests }) => [workload, requests])).toEqual([
     ['sessions', 52],
     ['trace', 6],
@@ -68,6 +70,8 @@ test('the demo refuses what it does not know, and has a help', async () => {
     const { exitCode, errors } = await demo(...args)
     expect([exitCode, errors.includes(message)]).toEqual([2, true])
   }
+  const nowhere = await demo('--json', 'nowhere/demo.json')
+  expect([nowhere.exitCode, nowhere.errors]).toEqual([1, expect.stringContaining(join(folder, 'nowhere'))])
   const { exitCode, output } = await demo('--help')
   expect(exitCode).toBe(0)
   expect(output).toMatch(/--seed.*--policies.*--json/su)
