@@ -97,9 +97,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   /** Ends what is too late. */
   check(nowMs: number): void {
     this.#attempt?.check(nowMs)
-    if (this.#failed === undefined || this.#isInTime(nowMs)) return
-    this.#state.budget.withdraw(this.#retry)
-    this.#giveUp(this.#failed)
+    if (this.#failed !== undefined && !this.#isInTime(nowMs)) this.#giveUp(this.#failed)
   }
 
   extras(contentChunks = 0): string | undefined {

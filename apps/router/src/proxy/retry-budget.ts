@@ -48,12 +48,15 @@ export class RetryBudget {
     // A try that ends at once gives its place back in here: the loop below sees it.
     if (this.#isGranting) return
     this.#isGranting = true
-    for (const start of this.#waiting) {
-      if (this.#retries >= Math.max(leastAllowed, Math.floor(share * this.#requests))) break
-      this.#waiting.delete(start)
-      this.#retries++
-      start()
+    try {
+      for (const start of this.#waiting) {
+        if (this.#retries >= Math.max(leastAllowed, Math.floor(share * this.#requests))) break
+        this.#waiting.delete(start)
+        this.#retries++
+        start()
+      }
+    } finally {
+      this.#isGranting = false
     }
-    this.#isGranting = false
   }
 }

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import { RetryBudget } from '../../src/proxy/retry-budget.js'
 import type { WatchedEnd } from '../../src/proxy/worker-watch.js'
 import {
   type ProxyHost,
@@ -208,6 +209,26 @@ describe('F6: retries are at most 20% of the requests in flight, and three', () 
     expect(router.proxy.sizes.waitingRetries).toBe(0)
     expect(router.finished.filter(({ attempts }) => attempts === 2)).toHaveLength(9)
     expect(router.booked()).toBe(1)
+  })
+
+  test('who waits is let in in the order of coming, also where 20,000 tries end at once', () => {
+    const budget = new RetryBudget()
+    const begun: number[] = []
+    for (let place = 0; place < 3; place++) budget.ask(() => undefined)
+    for (let at = 0; at < 20_000; at++)
+      budget.ask(() => {
+        begun.push(at)
+        budget.giveBack()
+      })
+    const never = (): never => {
+      throw new Error('it had gone')
+    }
+    budget.ask(never)
+    budget.withdraw(never)
+    expect([begun.length, budget.waiting]).toEqual([0, 20_000])
+    budget.giveBack()
+    expect(begun).toEqual(Array.from({ length: 20_000 }, (_, at) => at))
+    expect(budget.waiting).toBe(0)
   })
 
   test('whoever goes waits no more; whoever waits too long gets what the last try said', async () => {
