@@ -223,9 +223,21 @@ describe('what is told of batches', () => {
     one.run()
     const [report] = one.worker.reports
     expect(made).toHaveLength(1)
+    expect([report!.remembered, report!.references]).toEqual([0, 0])
     expect(report).toMatchObject({
       waiting: 2,
       counters: { batches: 2, undecodable: 1, gaps: 1, replays: { filled: 1 } },
     })
+  })
+
+  it('how much their events taught, and how many blocks are stored more than once', () => {
+    const one = new TestWorker().send([
+      store([1, 2]),
+      store([1, 2]),
+      stored({ hashes: [7], group: 1, kind: 'mamba' }),
+    ])
+    expect(one.worker.reports).toMatchObject([{ remembered: 1, references: 2 }])
+    one.send([removed([1])])
+    expect(one.worker.reports).toMatchObject([{ remembered: 1, references: 1 }])
   })
 })

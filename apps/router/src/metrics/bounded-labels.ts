@@ -1,5 +1,5 @@
 /** What further values of a label are called. */
-export const otherLabel = 'other'
+const otherLabel = 'other'
 
 /** Values of a label that may be many: the first ones have their own child, all others share one. */
 export class BoundedLabels {

@@ -63,9 +63,15 @@ export class EventMetrics {
     return this.#lru.get('fallbacks')
   }
 
-  /** Batches that wait to be applied. */
-  get waitingBatches(): number {
-    return this.#reports().reduce((sum, { waiting }) => sum + waiting, 0)
+  /** What is kept of sockets: batches that wait, what events taught, blocks that were stored more than once. */
+  get sizes(): Readonly<Record<string, number>> {
+    const sizes = { event_batches_waiting: 0, event_memory: 0, event_references: 0 }
+    for (const { waiting, remembered, references } of this.#reports()) {
+      sizes.event_batches_waiting += waiting
+      sizes.event_memory += remembered
+      sizes.event_references += references
+    }
+    return sizes
   }
 
   /** Gathers what workers counted, before they go. */

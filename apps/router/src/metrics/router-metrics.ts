@@ -152,7 +152,7 @@ export class RouterMetrics {
       health_causes: causes.size,
       metric_models: this.#models.size,
       ...(this.#workers && { metric_workers: this.#workers.size }),
-      ...(this.#events && { event_batches_waiting: this.#events.waitingBatches }),
+      ...this.#events?.sizes,
       ...Object.fromEntries(proxy.map(([name, size]) => [snakeCase(name), size])),
       ...(prompts && {
         prompt_conversations: prompts.conversations,

@@ -73,6 +73,8 @@ describe('U30: everything that is kept is bounded', () => {
     metric_models: 64,
     metric_workers: 65_536,
     event_batches_waiting: 0,
+    event_memory: 0,
+    event_references: 0,
     body_bytes: 2 ** 30,
     upstreams: 4096,
     responses: 65_536,

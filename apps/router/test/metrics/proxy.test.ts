@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createHttpServer } from '../../src/http/http-server.js'
+import { addJsonRoutes } from '../../src/http/json-routes.js'
 import { type ProxyHost, ask, chat, chatPath, engineOf, proxyOf, until } from '../proxy/support/proxies.js'
 import { factsOf, measured, measuredFleet } from './support.js'
 
@@ -193,5 +195,24 @@ describe('the books', () => {
       fleet.tick()
     }
     expect([ledger.live, await value('router_bookings_expired_total')]).toEqual([0, 1])
+  })
+})
+
+describe('GET /metrics', () => {
+  it('is open where other paths ask for keys, and takes no other verb', async () => {
+    const { metrics } = measuredFleet()
+    const access = { apiKeys: ['secret'], adminToken: 'secret too' }
+    const server = createHttpServer({ host: '127.0.0.1', door: 'selection', access })
+    addJsonRoutes(server, metrics.routes())
+    const url = `${await server.listen({ host: '127.0.0.1', port: 0 })}/metrics`
+    const answer = await fetch(url)
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, metrics.contentType])
+    expect(await answer.text()).toContain(
+      '\n# TYPE router_requests_total counter\nrouter_requests_total{router_id="r1"} 0\n',
+    )
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(200)
+    expect((await fetch(url, { method: 'PUT' })).status).toBe(405)
+    server.server.closeAllConnections()
+    await server.close()
   })
 })

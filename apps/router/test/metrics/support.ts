@@ -15,7 +15,7 @@ export interface Family {
 }
 
 /** Reads the text of a scrape. */
-export function parsed(text: string): Map<string, Family> {
+function parsed(text: string): Map<string, Family> {
   const families = new Map<string, Family>()
   let current: Family | undefined
   for (const line of text.split('\n')) {

@@ -35,6 +35,14 @@ export class SourceMemory {
     return this.#ranks.size
   }
 
+  /** Kinds, salts and ambiguous hashes that are remembered, of all ranks. `O(ranks)`. */
+  get size(): number {
+    let size = 0
+    for (const { kinds, salts, ambiguous } of this.#ranks.values())
+      size += kinds.size + (salts?.size ?? 0) + ambiguous.size
+    return size
+  }
+
   /** A new life of the rank's engine: everything about the rank is forgotten. */
   forgetRank(dpRank: number): void {
     this.#ranks.delete(dpRank)

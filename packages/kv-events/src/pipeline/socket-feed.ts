@@ -56,6 +56,11 @@ export class SocketFeed {
     this.sequence = new SequenceMachine(options, output)
   }
 
+  /** What its events taught: groups, salts and ambiguous hashes. */
+  get remembered(): number {
+    return this.#memory.size
+  }
+
   /**
    * Works for about `budgetBlocks` blocks, not many more than 2,048 at least; returns whether work is left, so that the caller can let
    * others run first. A batch is decoded in one go; its events are read, and its blocks hashed, stored and removed, in as many steps as it takes.

@@ -44,6 +44,10 @@ export interface SocketReport {
   readonly cursor: bigint | undefined
   /** Batches that wait to be applied. */
   readonly waiting: number
+  /** Groups, salts and ambiguous hashes that its events taught. */
+  readonly remembered: number
+  /** Blocks of its rank that were stored more than once; at most `MAX_COUNTED_BLOCKS` a tier. */
+  readonly references: number
   readonly counters: SequenceCounters
 }
 
@@ -74,12 +78,14 @@ export class WorkerEvents {
 
   /** Every socket, in the order in which they were added. */
   get reports(): readonly SocketReport[] {
-    return [...this.#feeds].map(([socketRank, { sequence }]) => ({
+    return [...this.#feeds].map(([socketRank, { sequence, remembered }]) => ({
       socketRank,
       state: sequence.state,
       causes: sequence.causes,
       cursor: sequence.cursor,
       waiting: sequence.waiting,
+      remembered,
+      references: this.#states.get(socketRank)?.references.size ?? 0,
       counters: sequence.counters,
     }))
   }
