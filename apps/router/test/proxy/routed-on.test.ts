@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { targetOf } from '../../src/proxy/endpoints.js'
 import { RequestBookings } from '../../src/proxy/request-bookings.js'
 import { takeIn } from '../../src/proxy/request-intake.js'
-import { ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
+import { routerOf } from '../service/support.js'
+import { ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
 
 type Row = readonly [what: string, path: string, body: object, ...expected: Expected]
 /** How exactly it is known, why not, its tokens, and whether the second time some of it is found. */
@@ -142,4 +143,28 @@ test('A7: n or best_of k is hashed as one and decodes k times, for each prompt o
   expect(await blocksAfter({ prompt, n: 2 }, 32)).toEqual([4, 3])
   expect(await blocksAfter({ prompt, best_of: 4 }, 32)).toEqual([4, 5])
   expect(await blocksAfter({ prompt: [prompt, []] }, 32)).toEqual([4, 3])
+})
+
+test('U15: every front door books: the ledger has what is in flight', async () => {
+  const engine = await engineOf()
+  engine.addFault({ kind: 'hang' })
+  const router = await routerOf([engine])
+  const { ledger } = router.fleet.partitions[0]!.router
+  const stuck: Promise<unknown>[] = []
+  const bodies = new Map(rows.map(([, path, body]) => [path, { model, max_tokens: 1, ...body }]))
+  expect(bodies.size).toBe(11)
+  for (const [path, body] of bodies) stuck.push(ask(router, path, body).catch(() => undefined))
+  await until('all are booked', () => ledger.live === bodies.size && engine.stats().in_flight === bodies.size)
+  const selection = { model_name: model, token_ids: ids(0), selection_id: 'selected' }
+  expect((await ask(router, '/select_and_reserve', selection)).status).toBe(200)
+  const { registration } = router.fleet.workers.list()[0]!
+  const chosen = { ...selection, selection_id: 'chosen', worker_id: String(registration.workerId) }
+  expect((await ask(router, '/reservations', chosen)).status).toBe(201)
+  expect(ledger.live).toBe(bodies.size + 2)
+  router.abort()
+  await Promise.all(stuck)
+  expect(ledger.live).toBe(2)
+  for (const id of ['selected', 'chosen'])
+    await ask(router, `/reservations/${id}`, undefined, { method: 'DELETE' })
+  expect([ledger.live, ledger.audit()]).toEqual([0, []])
 })
