@@ -1,4 +1,5 @@
 import { printable } from '@router/config'
+import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Finding } from '../fleet/health-causes.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
@@ -32,6 +33,8 @@ export interface ApiRequest {
 export interface RouterLog {
   /** A proxied request is over. Level info; below the level of the log it costs a comparison. */
   request(facts: RequestFacts): void
+  /** Whether requests of the router's own API get a line. */
+  readonly tellsApiRequests: boolean
   /** Level debug. */
   apiRequest(request: ApiRequest): void
   /** Something is not well: told once a cause and scope by `HealthCauses`. Level warn. */
@@ -61,6 +64,7 @@ export function createLogger({ format, level, write, wallMs = Date.now }: Router
     request: (facts) => {
       if (hasRequests) logger.info(requestFields(facts), 'request')
     },
+    tellsApiRequests: hasApiRequests,
     apiRequest: ({ method, path, status, totalMs }) => {
       if (!hasApiRequests) return
       logger.debug({ method, path: printable(path), status, total_ms: rounded(totalMs) }, 'api request')
@@ -71,6 +75,15 @@ export function createLogger({ format, level, write, wallMs = Date.now }: Router
     warn: (message, fields) => logger.warn(fields ?? {}, printable(message)),
     error: (message, fields) => logger.error(fields ?? {}, printable(message)),
   }
+}
+
+/** Gives every request of a server's routes a line, if the log has such lines. Before its routes are added. */
+export function logApiRequests(server: FastifyInstance, log: RouterLog): void {
+  if (!log.tellsApiRequests) return
+  server.addHook('onResponse', ({ method, url }, { statusCode: status, elapsedTime: totalMs }, done) => {
+    log.apiRequest({ method, path: url.split('?')[0]!, status, totalMs })
+    done()
+  })
 }
 
 /** The values of an access line. `id` is the client's where it sent one: control characters are escaped. */

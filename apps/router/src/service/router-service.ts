@@ -13,7 +13,7 @@ import { debugRoutes } from '../observe/debug-routes.js'
 import { DecisionRecords } from '../observe/decision-records.js'
 import { EventLoopWatch, processDelays } from '../observe/event-loop-delay.js'
 import { explainRoute } from '../observe/explain-route.js'
-import type { RouterLog } from '../observe/router-log.js'
+import { type RouterLog, logApiRequests } from '../observe/router-log.js'
 import { OpenAiProxy } from '../proxy/openai-proxy.js'
 import { PredictionCheck } from '../proxy/prediction-check.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
@@ -77,7 +77,7 @@ interface Front {
  * for settings that cannot be, those of building the policy, those of the system for an address that is taken; nothing is left running then.
  */
 export async function startRouter(options: RouterOptions): Promise<RunningRouter> {
-  const { settings, ports } = options
+  const { settings, ports, log } = options
   const opened: (() => unknown)[] = []
   const closeAll = async (): Promise<void> => {
     for (const close of opened.splice(0).toReversed()) await close()
@@ -119,6 +119,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
         door: 'proxy',
         front: (request, response) => front.proxy.take(request, response),
       })
+      if (log !== undefined) logApiRequests(server, log)
       const debugging = [
         ...debugRoutes({ fleet, decisions, nowMs: clock }),
         explainRoute({ fleet, proxy: front.proxy }),
@@ -128,6 +129,7 @@ export async function startRouter(options: RouterOptions): Promise<RunningRouter
     }
     if (ports.selection !== undefined) {
       const server = serverOf(settings, { door: 'selection' })
+      if (log !== undefined) logApiRequests(server, log)
       addJsonRoutes(server, routesFor('selection'), { onUnknownKeys })
       await open(server, ports.selection)
     }

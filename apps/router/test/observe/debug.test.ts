@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { createLogger } from '../../src/observe/router-log.js'
+import type { LogLevel } from '../../src/settings/serve-settings.js'
 import { type Answer, type Json, ask, chat, chatPath } from '../proxy/support/proxies.js'
 import { routerOf, toldEngine } from '../service/support.js'
 import { until } from '../workers/support.js'
@@ -209,6 +211,31 @@ test('U10: without a tokenizer: one warning, a cause, and content chunks in ever
     expect(routedOn.chunks).toBeGreaterThan(0)
     expect(routedOn.prompt_tokens).toBeGreaterThan(0)
   }
+})
+
+test('every request has its line: of the proxy at level info, of the other routes at debug', async () => {
+  const linesAt = async (level: LogLevel, count: number) => {
+    const lines: string[] = []
+    const log = createLogger({ format: 'json', level, write: (line) => lines.push(line) })
+    const router = await routerOf([await toldEngine()], {}, { log })
+    await ask(router, chatPath, chat(secret, { max_tokens: 1 }), { headers: { 'x-request-id': 'mine' } })
+    await ask(router, `/workers?model_name=${secret.replaceAll(' ', '+')}`)
+    await ask(router, '/nowhere')
+    const requests = () =>
+      lines.map((line) => JSON.parse(line) as Json).filter(({ message }) => message.endsWith('request'))
+    // Lines come when answers are gone.
+    await until('all are told', () => requests().length >= count)
+    expect(lines.join('')).not.toMatch(/quick|brown|password/)
+    return requests().map(({ level: at, path, status, id }) => [at, path, status, id])
+  }
+  const access = ['info', chatPath, 200, 'mine']
+  expect(await linesAt('info', 1)).toEqual([access])
+  const atDebug = await linesAt('debug', 3)
+  expect(atDebug.toSorted()).toEqual([
+    ['debug', '/nowhere', 404, undefined],
+    ['debug', '/workers', 200, undefined],
+    access,
+  ])
 })
 
 test('beyond the sample a client that is trusted asks for the record of its request; one that is not does so in vain', async () => {
