@@ -20,9 +20,9 @@ export class Distribution {
     return Array.from(this.#counts, (own) => (count += own))
   }
 
-  /** `O(bounds)`; what is no number is left out. */
+  /** `O(bounds)`; what is no finite number is left out. */
   observe(value: number): void {
-    if (Number.isNaN(value)) return
+    if (!Number.isFinite(value)) return
     const { bounds } = this
     let bucket = 0
     while (bucket < bounds.length && value > bounds[bucket]!) bucket++

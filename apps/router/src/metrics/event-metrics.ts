@@ -1,7 +1,5 @@
 import {
   type EventCounters,
-  FILTER_REASONS,
-  NOOP_REASONS,
   type SequenceCounters,
   type SocketReport,
   type SocketState,
@@ -11,8 +9,9 @@ import type { Fleet } from '../fleet/fleet.js'
 import type { HealthCauses } from '../fleet/health-causes.js'
 import type { BoundedLabels } from './bounded-labels.js'
 import { Distribution, logBounds } from './distribution.js'
+import { type DropMetric, dropsOf, eventCounts, lruCounts, sequenceCounts } from './event-sums.js'
 import { LastingSums } from './lasting-sums.js'
-import { type Child, type Metric, byLabel, histogram, single } from './metric.js'
+import { type Metric, byLabel, histogram, single } from './metric.js'
 
 const socketStates: readonly SocketState[] = ['connecting', 'live', 'recovering', 'rebuilding', 'failed']
 const replayResults = ['filled', 'truncated', 'timeout'] as const
@@ -27,14 +26,7 @@ const appliedKinds = [
   'cleared ok',
 ] as const
 const warningKinds = ['duplicate_store', 'unknown_rank', 'reference_forgotten'] as const
-const filterReasons: ReadonlySet<string> = new Set(FILTER_REASONS)
-/** Stores that no sound engine sends. */
-const suspiciousReasons: ReadonlySet<string> = new Set(
-  NOOP_REASONS.filter((reason) => reason !== 'block_size_mismatch'),
-)
 const mismatchCauses = new Set(['approximate_mode', 'block_size_mismatch', 'hash_layout_mismatch'])
-
-type DropMetric = 'filtered' | 'suspicious' | 'conversion'
 
 /** What engines tell of their caches, what became of it, and what is believed where they do not. */
 export class EventMetrics {
@@ -287,50 +279,4 @@ function countsOf(names: readonly string[], found: readonly string[]): Map<strin
   const counts = new Map(names.map((name) => [name, 0]))
   for (const name of found) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
-}
-
-function* eventCounts(counters: EventCounters): Generator<[string, number]> {
-  const { stored, removed, cleared, droppedByKind, shortTokens, unknownRank, forgottenReferences } = counters
-  for (const [outcome, count] of Object.entries(stored))
-    if (outcome !== 'ok' && outcome !== 'duplicate_store') yield [`applied stored ${outcome}`, count]
-  yield ['applied stored ok', stored.ok + stored.duplicate_store]
-  for (const [outcome, count] of Object.entries(removed)) yield [`applied removed ${outcome}`, count]
-  yield ['applied cleared ok', cleared]
-  yield ['warning duplicate_store', stored.duplicate_store]
-  yield ['warning unknown_rank', unknownRank]
-  yield ['warning reference_forgotten', forgottenReferences]
-  for (const [kind, reasons] of Object.entries(droppedByKind))
-    for (const [reason, count] of Object.entries(reasons))
-      yield [`${dropMetricOf(reason)} ${kind === 'undecodable' ? 'unknown' : kind} ${reason}`, count]
-  if (shortTokens > 0) yield ['conversion stored tokens_short', shortTokens]
-}
-
-function* sequenceCounts(counters: SequenceCounters): Generator<[string, number]> {
-  const { missing, batches, replays, undecodable, badFrames } = counters
-  yield ['missing', missing]
-  yield ['batches', batches]
-  for (const [result, count] of Object.entries(replays)) yield [`replay ${result}`, count]
-  for (const [fault, count] of Object.entries({ ...badFrames, bad_msgpack: undecodable }))
-    if (count > 0) yield [`conversion batch ${fault}`, count]
-}
-
-function lruCounts(lru: LruRetention): [string, number][] {
-  const { fallbackActivations, evictedTotal } = lru.stats()
-  return [
-    ['fallbacks', fallbackActivations],
-    ['evicted', evictedTotal],
-  ]
-}
-
-function dropMetricOf(reason: string): DropMetric {
-  if (filterReasons.has(reason)) return 'filtered'
-  return suspiciousReasons.has(reason) ? 'suspicious' : 'conversion'
-}
-
-/** Sums whose keys are `metric event_type reason`. */
-function dropsOf(metric: DropMetric, sums: ReadonlyMap<string, number>): Child[] {
-  return [...sums].flatMap(([key, value]): Child[] => {
-    const [own, eventType, reason] = key.split(' ')
-    return own === metric ? [{ labels: { event_type: eventType!, reason: reason! }, value }] : []
-  })
 }

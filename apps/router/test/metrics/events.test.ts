@@ -54,8 +54,9 @@ describe('events', () => {
     await publish(3, changed(storedBatch('f'), 'GPU', 'XPU'))
     await publish(4, changed(storedBatch('gh'), '\xce\0\0\0\x02', '\xce\0\0\0\x01'))
     await publish(8, aged(storedBatch('i'), -3))
+    await publish(9, aged(storedBatch('j'), Infinity))
     const wanted: Record<string, number> = {
-      'router_kv_cache_events_applied{event_type="stored",status="ok"}': 3,
+      'router_kv_cache_events_applied{event_type="stored",status="ok"}': 4,
       'router_kv_cache_events_applied{event_type="stored",status="parent_not_found"}': 0,
       'router_kv_cache_events_applied{event_type="cleared",status="ok"}': 0,
       'router_kv_cache_event_warnings{warning_kind="duplicate_store"}': 1,
@@ -63,7 +64,7 @@ describe('events', () => {
       [drops('filtered_events', 'stored', 'unknown_medium')]: 1,
       [drops('suspicious_events', 'stored', 'repeated_hash')]: 1,
       router_kv_publisher_engines_dropped_events_total: 3,
-      router_kv_zmq_ingress_batches_total: 6,
+      router_kv_zmq_ingress_batches_total: 7,
       router_kv_event_lag_seconds_count: 6,
     }
     const seen = async () =>
@@ -77,7 +78,7 @@ describe('events', () => {
     expect(await value('router_kv_event_lag_seconds_bucket{le="60"}')).toBe(3)
     expect(await value('router_kv_zmq_ingress_sources{state="rebuilding"}')).toBe(1)
     expect(await value('router_index_ranks{state="rebuilding"}')).toBe(1)
-    expect(await value('router_index_blocks{model="default"}')).toBe(1)
+    expect(await value('router_index_blocks{model="default"}')).toBe(2)
     metrics.tick()
     fleet.workers.remove(1n)
     expect(await seen()).toEqual(wanted)
