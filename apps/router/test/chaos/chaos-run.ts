@@ -69,6 +69,8 @@ const returnLimitMs = 2000
 const heapLimit = 1.1
 /** So many requests more than were wanted, and an engine that is mended answered none: something is stuck. */
 const longestTail = 5000
+/** Requests between two looks at the books. */
+const auditedEvery = 100
 /** A run ends at so many: there is enough to look at. */
 const manyViolations = 50
 const patienceMs = 60_000
@@ -94,10 +96,11 @@ class ChaosRun {
   readonly #plans: PlannedRequests
   readonly #attempts: AttemptLog
   readonly #troubles: Troubles
-  /** Engines that no request went to since they listen again, and those that refused one since then. */
+  /** Engines that were started again, and got no request since then. */
   readonly #returned = new Set<EngineProcess>()
-  /** First requests to engines that listen again, with the blocks that these were believed to hold. */
+  /** The first requests that they got, with the blocks that they were believed to hold. */
   readonly #firsts = new Map<LoggedAttempt, number>()
+  /** Engines that refused a request, and were not started again since then. */
   readonly #refused = new Set<EngineProcess>()
   readonly #verdicts: Record<Verdict, number> = { answered: 0, left: 0, broken: 0, refused: 0, bad_stream: 0 }
   readonly #left = { nothing: 0, events: 0 }
@@ -127,7 +130,7 @@ class ChaosRun {
       })
       return new ChaosRun(options, engines, router)
     } catch (error) {
-      await Promise.all(engines.map((engine) => engine.kill()))
+      await Promise.all(engines.map((engine) => engine.close()))
       throw error
     }
   }
@@ -188,7 +191,7 @@ class ChaosRun {
     this.#attempts.close()
     this.#agent.destroy()
     await this.#router.close()
-    await Promise.all(this.#engines.map((engine) => engine.kill()))
+    await Promise.all(this.#engines.map((engine) => engine.close()))
   }
 
   /** So many requests, and as many more as it takes until so many troubles were there and every engine is well again. */
@@ -240,7 +243,10 @@ class ChaosRun {
       )
     }
     this.#troubles.requestEnded(verdict === 'answered' ? worker : undefined, askedMs)
-    if (this.#requests % 100 === 0) this.#options.onProgress?.(this.#counts())
+    if (this.#requests % auditedEvery === 0) {
+      this.#audit()
+      this.#options.onProgress?.(this.#counts())
+    }
   }
 
   #attempted(attempt: LoggedAttempt): void {
@@ -281,13 +287,10 @@ class ChaosRun {
   }
 
   async #lookAtTheEnd(): Promise<void> {
+    this.#audit()
     const { fleet, proxy } = this.#router
-    for (const { router } of fleet.partitions) {
-      const { ledger } = router
-      const faults = ledger.audit()
-      const story = (): string => JSON.stringify({ live: ledger.live, faults }, null, 2)
-      this.#checks.look('books', ledger.live === 0 && faults.length === 0, story)
-    }
+    const live = fleet.partitions.reduce((sum, { router }) => sum + router.ledger.live, 0)
+    this.#checks.look('books', live === 0, () => `${live} requests are booked`)
     const { bodyBytes } = proxy!.sizes
     this.#checks.look('books', bodyBytes === 0, () => `${bodyBytes} bytes of bodies are held`)
     for (const engine of this.#engines) {
@@ -299,6 +302,12 @@ class ChaosRun {
       }
       this.#checks.look('engines', requests === 0, () => `${this.#nameOf(engine)}: ${requests} requests`)
     }
+  }
+
+  /** Whether every count of the books is that of the requests that are booked. */
+  #audit(): void {
+    const faults = this.#router.fleet.partitions.flatMap(({ router }) => router.ledger.audit())
+    this.#checks.look('books', faults.length === 0, () => JSON.stringify(faults))
   }
 
   #counts(): ChaosCounts {

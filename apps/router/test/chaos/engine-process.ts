@@ -28,6 +28,7 @@ export class EngineProcess {
   readonly #arguments: readonly string[]
   #child: ChildProcess | undefined
   #errors = ''
+  #isClosed = false
 
   /** @param ports three of its own: HTTP, events, replay */
   constructor(
@@ -49,8 +50,9 @@ export class EngineProcess {
     this.#arguments = ['--port', String(port), ...times, ...(options.hasEvents ? eventFlags : []), '--json']
   }
 
-  /** Fulfilled when it listens. Rejects when it ends before that. */
+  /** Fulfilled when it listens, or when it is closed. Rejects when it ends before that. */
   async start(): Promise<void> {
+    if (this.#isClosed) return
     this.lives++
     this.#errors = ''
     const child = spawn(process.execPath, [this.#binary, ...this.#arguments], {
@@ -80,6 +82,12 @@ export class EngineProcess {
     }
     this.deadSinceMs = performance.now()
     this.listensSinceMs = undefined
+  }
+
+  /** Kills it for good. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.kill()
   }
 
   /** Breaks it from now on, in the ways that the engine knows. */
