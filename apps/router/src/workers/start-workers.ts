@@ -1,9 +1,8 @@
-import type { LookupFunction } from 'node:net'
 import { type AllowedHosts, EndpointRules } from '../fleet/endpoint-rules.js'
 import type { FleetWarning } from '../fleet/fleet-worker.js'
 import type { Fleet } from '../fleet/fleet.js'
 import type { Finding } from '../fleet/health-causes.js'
-import { checkedLookup, engineClient } from './engine-client.js'
+import { engineClient } from './engine-client.js'
 import { learnedFindings } from './learning/learned-findings.js'
 import { WorkerDiscovery, type WorkerSources } from './sources/worker-discovery.js'
 import { type Timers, processTimers } from './timers.js'
@@ -27,8 +26,6 @@ export interface RunningWorkers {
   readonly keeper: WorkerKeeper
   /** Bearer key of a worker's engine; absent = none was given. */
   readonly apiKeyOf: (workerId: bigint) => string | undefined
-  /** Resolves the host names of workers that are not trusted, for connections to them. */
-  readonly lookup: LookupFunction
   /** What is not well with sources, and doubtful about engines. */
   findings(): Finding[]
   /** Ends every probe and every look at a source. To be called before the fleet is disposed of. */
@@ -64,7 +61,6 @@ export async function startWorkers(options: StartWorkersOptions): Promise<Runnin
   return {
     keeper,
     apiKeyOf,
-    lookup: checkedLookup(rules),
     findings: () => [...discovery.findings(), ...learnedFindings(workers)],
     close,
   }
