@@ -184,6 +184,7 @@ describe('I6: predicted entries', () => {
           }
         }
         expect(predicted.size).toBe(model.size)
+        expect([0, 1, 2, 3].reduce((sum, rank) => sum + predicted.sizeOf(rank), 0)).toBe(model.size)
       }),
       { seed: 4_005, numRuns: 200 },
     )
