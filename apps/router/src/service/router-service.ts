@@ -190,7 +190,8 @@ function openParts(options: RouterOptions, opened: (() => unknown)[]): Parts {
   const check = new PredictionCheck()
   const health = new ServiceHealth(fleet, clock, causes, check)
   for (const finding of inertSettings(settings, policy, hasMain)) causes.raise(finding)
-  const decisions = new DecisionRecords(fleet, { nowMs: clock })
+  const { decisionRecordsPerSecond: perSecond } = settings
+  const decisions = new DecisionRecords(fleet, { nowMs: clock, perSecond })
   const metrics = new RouterMetrics({
     fleet,
     causes,

@@ -106,6 +106,13 @@ export const listenerSettings = {
     ours,
   ),
   logLevel: setting('log-level', logLevels, 'info', 'least severity that is logged', ours),
+  decisionRecordsPerSecond: setting(
+    'decision-records-per-second',
+    'number',
+    10,
+    'decisions that /debug/decisions keeps; those among many ranks count for more; 0 = only those asked for',
+    ours,
+  ),
   metricsPrefix: setting(
     'metrics-prefix',
     'text',

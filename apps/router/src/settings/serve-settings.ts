@@ -116,6 +116,8 @@ export interface ServeSettings {
   /** Absent = pretty on a terminal, JSON elsewhere. */
   readonly logFormat: 'pretty' | 'json' | undefined
   readonly logLevel: LogLevel
+  /** How many decisions are recorded, beside those that somebody asks for. */
+  readonly decisionRecordsPerSecond: number
   /** Put before the names of metrics; absent = nothing is. */
   readonly metricsPrefix: string | undefined
   /** What was said by flags and variables, by flag without dashes; no secrets. */
@@ -240,6 +242,7 @@ export function readServeSettings({
     workerAllow: reader.read(s.workerAllow, isLocal ? loopbackHosts : []),
     logFormat: reader.read(s.logFormat),
     logLevel: reader.read(s.logLevel),
+    decisionRecordsPerSecond: reader.read(s.decisionRecordsPerSecond),
     metricsPrefix: reader.read(s.metricsPrefix),
     given: reader.told,
     warnings: reader.warnings,

@@ -258,15 +258,10 @@ test('beyond the sample a client that is trusted asks for the record of its requ
   const headers = { 'x-router-record-decision': '1' }
   const recordedOf = async (flags: Record<string, string>) => {
     const engine = await toldEngine()
-    // A clock that stands still refills nothing.
-    const router = await routerOf([engine], flags, { clock: () => 0 })
-    const { decisions, fleet } = router
-    const subject = { path: '', partition: fleet.partitions[0]! }
-    const routedOn = { exactness: 'exact', promptTokens: 0, isEstimated: false, blocks: 0 }
-    while (decisions.recorder(subject.partition, false, () => ({ ...subject, routedOn })) !== undefined);
+    const router = await routerOf([engine], { 'decision-records-per-second': '0', ...flags })
     await ask(router, chatPath, chat(secret, { max_tokens: 1 }))
     await ask(router, chatPath, chat(secret, { max_tokens: 1 }), { headers })
-    return decisions.recorded
+    return router.decisions.recorded
   }
   expect(await recordedOf({})).toBe(1)
   expect(await recordedOf({ 'trusted-routing-headers': 'false' })).toBe(0)

@@ -86,8 +86,9 @@ const rows: readonly Row[] = [
     ours(flag),
   ),
   ours('max-requests-per-rank'),
-  // Of other sections: 14.1, 14.2, 13.2, 5.2, 3.1, 2.9; and secrets, which have no flag.
+  // Of other sections: 14.1, 14.2, 14.9, 13.2, 5.2, 3.1, 2.9; and secrets, which have no flag.
   ours('selection-port'),
+  ours('decision-records-per-second', 10),
   ours('inject-usage', true),
   ours('drain-timeout-secs', 300),
   ours('max-index-blocks', 16_777_216),
