@@ -12,6 +12,8 @@ import type { WatchedAttempt } from './worker-watch.js'
 const longestHeldAnswer = 1024 * 1024
 /** A refusal that is longer costs its connection. */
 const longestRefusal = 64 * 1024
+/** Says nothing to whoever reads events, and that somebody is there to whoever watches connections. */
+const keepAliveComment = Buffer.from(': keep-alive\n\n')
 const retriedStatuses = new Set([429, 500, 502, 503, 504])
 
 /** Why an attempt came to nothing. */
@@ -61,6 +63,8 @@ export interface AttemptTimes {
   readonly nowMs: () => number
   readonly firstByteMs: number
   readonly idleMs: number
+  /** A stream that is silent for so long gets a comment; 0 = never. */
+  readonly keepAliveMs: number
   /** When the whole request has to be over. */
   readonly deadlineMs: number
 }
@@ -94,6 +98,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #isOver = false
   #isLeft = false
   #lastByteMs = 0
+  // When the head of a stream came, or the last comment left.
+  #lastSignMs = 0
 
   constructor(owner: AttemptOwner, watched: WatchedAttempt | undefined, times: AttemptTimes) {
     this.#owner = owner
@@ -120,7 +126,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
     const isLate = Number.isNaN(this.firstByteMs)
       ? nowMs - this.startedMs > firstByteMs
       : !this.#isPaused && nowMs - this.#lastByteMs > idleMs
-    if (this.#isOver || !(isLate || nowMs > deadlineMs)) return
+    if (this.#isOver) return
+    if (!isLate && nowMs <= deadlineMs) {
+      this.#keepAlive(nowMs)
+      return
+    }
     this.#fail('timeout', false)
     this.#abort?.(new Error('timed out'))
   }
@@ -157,6 +167,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
         this.#owner.lastEvent(contentChunks),
       )
     else this.#held = []
+    this.#lastSignMs = this.#times.nowMs()
     return true
   }
 
@@ -229,6 +240,16 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'relayed' })
     this.#abort?.(new Error('the stream ended with an error'))
     return true
+  }
+
+  /** Only between events, and not for a client that does not read. With the first comment no other worker can be tried any more. */
+  #keepAlive(nowMs: number): void {
+    const { keepAliveMs } = this.#times
+    if (keepAliveMs === 0 || this.#stream === undefined || this.#stream.isWithinEvent || this.#isPaused)
+      return
+    if (nowMs - Math.max(this.#lastByteMs, this.#lastSignMs) < keepAliveMs) return
+    this.#lastSignMs = nowMs
+    this.#write(keepAliveComment)
   }
 
   #identify(responseId: string | undefined): void {

@@ -44,8 +44,13 @@ export class OpenAiProxy {
           for (const request of this.#state.live) request.workerGone(workerId)
         }),
     })
-    const { firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs } = this.#state.settings
-    const shortestMs = Math.min(firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs)
+    const { firstByteTimeoutMs, idleTimeoutMs, requestTimeoutMs, sseKeepAliveMs } = this.#state.settings
+    const shortestMs = Math.min(
+      firstByteTimeoutMs,
+      idleTimeoutMs,
+      requestTimeoutMs,
+      sseKeepAliveMs || Infinity,
+    )
     const everyMs = Math.max(10, Math.min(slowestSweepMs, shortestMs / 4))
     this.#sweep = setInterval(() => this.#check(), everyMs).unref()
   }

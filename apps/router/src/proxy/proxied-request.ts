@@ -202,6 +202,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
       nowMs,
       firstByteMs: settings.firstByteTimeoutMs,
       idleMs: settings.idleTimeoutMs,
+      keepAliveMs: settings.sseKeepAliveMs,
       deadlineMs: this.#startedMs + settings.requestTimeoutMs,
     })
     this.#attempt = attempt

@@ -17,10 +17,10 @@ export interface ProxyOptions {
   readonly settings?: ProxySettings
   /** Judges workers by their requests; absent = nobody does. */
   readonly watch?: WorkerWatch | undefined
-  /** Keeps how requests came to their ranks; absent = nobody does. */
-  readonly decisions?: DecisionRecords | undefined
   /** Bearer key of a worker's engine, for workers of trusted sources; it takes the place of the client's. Default: none has one. */
   readonly apiKeyOf?: ((workerId: bigint) => string | undefined) | undefined
+  /** Keeps how requests came to their ranks; absent = nobody does. */
+  readonly decisions?: DecisionRecords | undefined
   /** Told of every request when it is over. Must not throw. */
   readonly onFinished?: ((facts: RequestFacts) => void) | undefined
   /** Monotonic, milliseconds. Default `performance.now`. */
@@ -37,6 +37,8 @@ export interface ProxySettings {
   readonly firstByteTimeoutMs?: number | undefined
   /** Between bytes. Default 300,000. */
   readonly idleTimeoutMs?: number | undefined
+  /** Streams that are silent for so long get a comment. Default 0: they do not. */
+  readonly sseKeepAliveMs?: number | undefined
   /** Of a request as a whole, its retries included. Default 1,800,000. */
   readonly requestTimeoutMs?: number | undefined
   /** Answers say which worker gave them, and what it had of the prompt. Default false: an oracle on the prompts of others. */
@@ -61,6 +63,7 @@ export interface RequestSettings {
   readonly retryLimit: number
   readonly firstByteTimeoutMs: number
   readonly idleTimeoutMs: number
+  readonly sseKeepAliveMs: number
   readonly requestTimeoutMs: number
   readonly tellsPlacement: boolean
   readonly trustsRoutingHeaders: boolean
@@ -76,6 +79,7 @@ export function requestSettings(settings: ProxySettings): RequestSettings {
     retryLimit: settings.retryLimit ?? 2,
     firstByteTimeoutMs: settings.firstByteTimeoutMs ?? 600_000,
     idleTimeoutMs: settings.idleTimeoutMs ?? 300_000,
+    sseKeepAliveMs: settings.sseKeepAliveMs ?? 0,
     requestTimeoutMs: settings.requestTimeoutMs ?? 1_800_000,
     tellsPlacement: settings.tellsPlacement ?? false,
     trustsRoutingHeaders: settings.trustsRoutingHeaders ?? false,

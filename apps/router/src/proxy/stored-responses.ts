@@ -46,6 +46,7 @@ export function relayStored(
     nowMs,
     firstByteMs: settings.firstByteTimeoutMs,
     idleMs: settings.idleTimeoutMs,
+    keepAliveMs: settings.sseKeepAliveMs,
     deadlineMs: nowMs() + settings.requestTimeoutMs,
   })
   const alive: LiveRequest = {

@@ -31,6 +31,8 @@ export class StreamWatch {
   isDone = false
   /** The engine reported an error: nothing that follows passes. */
   hasError = false
+  /** What passed last was not the end of an event. */
+  isWithinEvent = false
   /** Id of a response that the engine keeps. */
   responseId: string | undefined
   readonly #endpoint: PromptEndpoint
@@ -80,6 +82,7 @@ export class StreamWatch {
       if (data.length - start > longestHeldEvent) passed = data.length
       else this.#held = data.subarray(start)
     }
+    if (passed > 0) this.isWithinEvent = passed > start
     const last = from === 0 && passed === data.length ? data : data.subarray(from, passed)
     return pieces === undefined ? last : Buffer.concat([...pieces, last])
   }

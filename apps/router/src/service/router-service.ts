@@ -262,6 +262,7 @@ async function openFront(
       retryLimit: settings.retryLimit,
       firstByteTimeoutMs: 1000 * settings.firstByteTimeoutSecs,
       idleTimeoutMs: 1000 * settings.idleTimeoutSecs,
+      sseKeepAliveMs: settings.sseKeepAliveMs,
       requestTimeoutMs: 1000 * settings.requestTimeoutSecs,
       tokenizerOf: (model) => tokenizers.folderOf(model),
       modelAliases: settings.modelAliases,
