@@ -68,7 +68,7 @@ export class RoutingMetrics {
     funnel.best += tokensOf(bestOverlapBlocks)
     if (overlapBlocks === undefined) return
     funnel.selected += tokensOf(overlapBlocks)
-    if (requestBlocks === 0) return
+    // Without blocks none, and left out.
     this.#hitRate.observe(overlapBlocks / requestBlocks)
     this.#overlapBlocks += overlapBlocks
     this.#requestBlocks += requestBlocks

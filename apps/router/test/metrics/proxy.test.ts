@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
 import { createHttpServer } from '../../src/http/http-server.js'
 import { addJsonRoutes } from '../../src/http/json-routes.js'
-import { type ProxyHost, ask, chat, chatPath, engineOf, proxyOf, until } from '../proxy/support/proxies.js'
+import {
+  type ProxyHost,
+  ask,
+  chat,
+  chatPath,
+  engineOf,
+  proxyOf,
+  serverOf,
+  until,
+} from '../proxy/support/proxies.js'
 import { factsOf, measured, measuredFleet } from './support.js'
 
 const stages = [
@@ -32,12 +41,13 @@ describe('M4: stages of a request', () => {
     const model = 'mock-model'
     const bodies: [path: string, body: object][] = [
       ['/v1/completions', { model, prompt: Array.from({ length: 64 }, (_, at) => at), max_tokens: 2 }],
-      [chatPath, chat('by its content', { max_tokens: 2 })],
+      [chatPath, chat('by its content', { max_tokens: 2, stream: false })],
       [chatPath, chat('as a stream', { max_tokens: 3, stream: true })],
       ['/v1/embeddings', { model, input: ['one', 'two'] }],
       ['/tokenize', { model, prompt: 'nothing to route on' }],
     ]
     for (const [path, body] of bodies) expect((await ask(router, path, body)).status).toBe(200)
+    expect(router.finished.map(({ wantsStream }) => wantsStream)).toEqual([false, false, true, false, false])
     faulty.addFault({ kind: 'error', status: 500 })
     let tries = 0
     for (let turn = 0; tries < 2; turn++) {
@@ -61,6 +71,24 @@ describe('M4: stages of a request', () => {
     expect(await value('router_model_migration_total{migration_type="new_request"}')).toBe(1)
     expect(await value('router_time_to_first_token_seconds_count')).toBe(1)
     expect(await value('router_inter_token_latency_seconds_count')).toBe(1)
+  })
+
+  it('a stale connection is no selection more', async () => {
+    let requests = 0
+    const engine = await serverOf((request, response) => {
+      requests++
+      if (requests === 2) request.socket.resetAndDestroy()
+      else response.setHeader('content-type', 'application/json').end('{}')
+      request.resume()
+    })
+    const router = await proxyOf([engine])
+    const { value } = measuredProxy(router)
+    for (let turn = 0; turn < 2; turn++)
+      expect((await ask(router, chatPath, chat('hello '.repeat(100)))).status).toBe(200)
+    expect([requests, await value('router_fallbacks_total{cause="stale_connection"}')]).toEqual([3, 1])
+    expect(await value('router_kv_hit_rate_count')).toBe(2)
+    expect(await value('router_requests_total')).toBe(2)
+    expect(await value('router_model_migration_total{migration_type="new_request"}')).toBe(0)
   })
 
   it('of the selection API too, once a booking', async () => {
@@ -128,6 +156,10 @@ describe('series of workers', () => {
     fleet.workers.remove(2n)
     metrics.finished(factsOf({ workerId: 2n }))
     expect(await counts()).toEqual([2, 2, 0, 0, 0, 1, 1])
+    const kept = (await families())
+      .get('router_state_entries')!
+      .series.get('router_state_entries{map="metric_workers"}')
+    expect(kept).toBe(1)
   })
 
   it('forget what was measured when their engine is another process, and count its lives', async () => {
