@@ -149,8 +149,9 @@ class ChaosRun {
       // Of its own: the requests of a seed are the same whatever breaks when.
       random: seededRandom(~options.seed),
       pace: options.pace,
-      // A request has three tries: where two were of no use, nothing breaks that was well.
-      mayBegin: () => this.#attempts.mostEngines < 3,
+      // A request has three tries. From the second one on nothing breaks that was well: at most two engines are broken, and the third
+      // try finds a sound one.
+      mayBegin: () => this.#attempts.mostEngines < 2,
       onRestart: (engine) => {
         this.#refused.delete(engine)
         this.#returned.add(engine)
