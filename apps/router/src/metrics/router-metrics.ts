@@ -23,6 +23,8 @@ const longText = 65_536
 export interface MetricsFront {
   readonly proxy: Pick<OpenAiProxy, 'inFlight' | 'stages' | 'sizes'>
   readonly reader: Pick<PromptReader, 'counters'>
+  /** Of what is kept beside them, by name. */
+  readonly sizes?: (() => Sizes) | undefined
 }
 
 export interface RouterMetricsOptions {
@@ -160,6 +162,7 @@ export class RouterMetrics {
         prompt_models: prompts.models,
         prompts_waiting: prompts.waiting,
       }),
+      ...this.#front?.sizes?.(),
       ...sizes?.(),
     }
   }

@@ -279,7 +279,11 @@ async function openFront(
     },
   })
   opened.push(() => proxy.close())
-  metrics.attach({ proxy, reader })
+  metrics.attach({
+    proxy,
+    reader,
+    sizes: () => ({ kept_workers: workers.keeper.size, tokenizer_models: tokenizers.size }),
+  })
   return { proxy, reader, workers, tokenizers }
 }
 

@@ -58,6 +58,11 @@ export class Tokenizers {
     return new Tokenizers(folders, made, workers, nowMs)
   }
 
+  /** Models that engines were asked about. */
+  get size(): number {
+    return this.#ofEngines.size
+  }
+
   /** Those that the settings name. */
   get named(): readonly string[] {
     return [...new Set(this.#folders.values())]
