@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import process from 'node:process'
 import { loadServePolicy, readServeSettings, startRouter } from '@router/app'
 import { type ServiceSessionLine, serviceSessionLine } from '../shapes/service-sessions.js'
 import { type NotCovered, type VectorFamily, parseLine, type RawLine } from './family.js'
+import { startGroup } from './router-process.js'
 import { type PlayedService, playScenario } from './service-sessions-player.js'
 
 /** Scenarios of the selection API, each played against a fresh service over real HTTP and ZeroMQ. */
@@ -58,15 +58,12 @@ function startProcess(
 ): Promise<PlayedService> {
   return withPolicyFile(config.policy_yaml, async (path) => {
     const file = path === undefined ? {} : { DYN_ROUTER_POLICY_CONFIG: path }
-    const child = spawn(program, [...first, 'serve', '--selection-port', '0'], {
-      env: { PATH: process.env['PATH'], ROUTER_DRAIN_GRACE_SECS: '0', ...config.env, ...file },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
-    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+    const env = { PATH: process.env['PATH'], ROUTER_DRAIN_GRACE_SECS: '0', ...config.env, ...file }
+    const { child, ended, end } = startGroup(program, [...first, 'serve', '--selection-port', '0'], env)
     let output = ''
     const url = await new Promise<string>((resolve, reject) => {
       child.on('error', reject)
-      void ended.then((code) => reject(new Error(`the router ended with ${code}: ${output}`)))
+      void ended.then((how) => reject(new Error(`the router ended with ${how}: ${output}`)))
       const read = (chunk: Buffer): void => {
         output += String(chunk)
         const [, found] = /selection API on (\S+)/.exec(output) ?? []
@@ -76,9 +73,11 @@ function startProcess(
       child.stderr.on('data', read)
     })
     const close = async (): Promise<void> => {
-      child.kill('SIGTERM')
-      const code = await ended
-      if (code !== 0) throw new Error(`the router ended with ${code}: ${output}`)
+      end()
+      const how = await ended
+      // Those that only start a router, as npx does, end by the signal.
+      if (how !== 0 && how !== 'SIGTERM' && how !== 143)
+        throw new Error(`the router ended with ${how}: ${output}`)
     }
     return { url, close }
   })
