@@ -6,6 +6,8 @@ import { selectionRows } from './selection-rows.js'
 
 const ratio = 'x the floor'
 const idleMs = 10_000
+/** What starting left behind is collected by then. */
+const settleMs = 10_000
 const mebibyte = 2 ** 20
 
 function rowsOf(group: string, form: PromptForm): FigureRow[] {
@@ -55,7 +57,7 @@ export const proxyRows: readonly FigureRow[] = [
     reach: { atMost: 4 },
     compute: () =>
       withRig({ form: 'tokens' }, async ({ router }) => {
-        await sleep(2000)
+        await sleep(settleMs)
         const before = await router.usage()
         await sleep(idleMs)
         const after = await router.usage()
