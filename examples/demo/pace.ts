@@ -4,8 +4,8 @@ import { Client } from './client.js'
 /** Asked before anything is measured, and then measured. */
 const requests = { warmUp: 50, measured: 150 }
 /** How many times faster it may go where a small request takes a millisecond. */
-const speedupByMs = 50
-const bounds = { least: 5, most: 25 }
+const speedupByMs = 40
+const bounds = { least: 5, most: 22 }
 
 /**
  * How many times faster than real engines and people the demo may go on this machine, as busy as it is now. Where requests wait for the

@@ -14,11 +14,11 @@ const shape = {
   turns: { least: 3, most: 12 },
   /** Taken in turn. */
   systemPrompts: 8,
-  systemWords: 200,
+  systemWords: 130,
   questionWords: { least: 60, most: 160 },
   /** Of the first turn, and of the others. */
   openingTokens: { least: 64, most: 128 },
-  answerTokens: { least: 8, most: 24 },
+  answerTokens: { least: 4, most: 12 },
   /** People read, think and write for about so long in all, whatever the number of turns. */
   pausesMs: 360_000,
 }
