@@ -105,6 +105,4 @@ async function main(args: readonly string[]): Promise<number> {
   return report.violations === 0 ? 0 : 1
 }
 
-// So that engines end as well.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 process.exitCode = await main(process.argv.slice(2))

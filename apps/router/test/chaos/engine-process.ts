@@ -8,8 +8,8 @@ import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 const firstPort = 18_000
 const lastPort = 31_000
 
-const running = new Set<ChildProcess>()
-process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')))
+/** Runs first in each engine: it ends when whoever started it does, however that ends. */
+const endsWithParent = "process.stdin.on('end', () => process.exit()).resume()"
 
 /** A simulated engine in a process of its own, which can be killed and started again at the same addresses. Times are those of the harness. */
 export class EngineProcess {
@@ -55,12 +55,11 @@ export class EngineProcess {
     if (this.#isClosed) return
     this.lives++
     this.#errors = ''
-    const child = spawn(process.execPath, [this.#binary, ...this.#arguments], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const first = ['--import', `data:text/javascript,${encodeURIComponent(endsWithParent)}`]
+    const child = spawn(process.execPath, [...first, this.#binary, ...this.#arguments], {
+      stdio: ['pipe', 'pipe', 'pipe'],
     })
     this.#child = child
-    running.add(child)
-    child.once('exit', () => running.delete(child))
     child.stderr.on('data', (chunk) => (this.#errors += String(chunk)))
     await new Promise<void>((resolve, reject) => {
       child.stdout.once('data', () => resolve())

@@ -23,17 +23,17 @@ it('U34, U32: workers that are added and removed while requests run keep none of
   const router = await routerOf([stays!])
   const statuses: number[] = []
   let isOver = false
-  const asking = Array.from({ length: 8 }, async (_, lane) => {
+  const asking = Array.from({ length: 4 }, async (_, lane) => {
     for (let at = 0; !isOver || at < 5; at++) statuses.push((await askFor(router, 50 + 8 * at + lane)).status)
   })
-  for (let change = 0; change < 15; change++) {
+  for (let change = 0; change < 8; change++) {
     const { url: endpoint, port, kvEventsEndpoints } = others[change % 2]!
     const record = { worker_id: port, endpoint, model_name: 'mock-model', block_size: 16 }
     const added = await ask(router, '/workers', { ...record, kv_events_endpoint: kvEventsEndpoints[0] })
     expect(added.status).toBe(201)
     const before = statuses.length
     await until('requests ended meanwhile', () => statuses.length >= before + 3)
-    const drains = change % 10 === 0 ? '?drain=true' : ''
+    const drains = change === 0 ? '?drain=true' : ''
     const removed = await ask(router, `/workers/${port}${drains}`, undefined, { method: 'DELETE' })
     expect(removed.status).toBe(200)
     await until('it is gone', () => router.fleet.workers.get(BigInt(port)) === undefined)
