@@ -16,6 +16,7 @@ function row(tokens: number, atMost: number): FigureRow {
     name: `CPU of /select, ${tokens.toLocaleString('en')} token ids`,
     unit: 'us',
     reach: { atMost },
+    whyNot: 'more than half is HTTP: the server, its framework, and the sockets',
     compute: () =>
       withRig({ form: 'tokens', engines: workers }, async (rig) => ({ value: await selectUs(rig, tokens) })),
   }
