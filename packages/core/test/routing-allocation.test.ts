@@ -37,12 +37,17 @@ const holes = (host: ReturnType<typeof fleet>) => {
 // Beliefs pass halves of hashes from call to call, which the engine may box: 16 bytes each, two a block.
 const perBelief = 32 * 66
 
-/** Beliefs also take the time from call to call, a double each. */
+/** The time goes from call to call, as a double that the engine may box. */
 const times = 8 * 16
 
 it.each<[string, () => ReturnType<typeof fleet>, number, number]>([
-  ['of ranks that tell', () => fleet({ workers: told(...numbers) }), 256, 8],
-  ['of ranks that tell, some of them overloaded', () => holes(fleet({ workers: told(...numbers) })), 256, 8],
+  ['of ranks that tell', () => fleet({ workers: told(...numbers) }), 256, times],
+  [
+    'of ranks that tell, some of them overloaded',
+    () => holes(fleet({ workers: told(...numbers) })),
+    256,
+    times,
+  ],
   [
     'with predictions',
     () => fleet({ workers: told(...numbers), config: { predictedTtlMs: 1000 } }),

@@ -70,7 +70,7 @@ export function fleetFindings(fleet: Fleet): Finding[] {
         })
     }
     if (reports.length === 0 && fleet.settings.usesKvEvents !== false) {
-      const detail = `worker ${scope} has no event endpoint: what its ${ranksOf(registration).count} ranks hold is believed`
+      const detail = `worker ${scope} has no event endpoint: what its ${ranksOf(registration).count} rank(s) hold is believed`
       findings.push({ code: 'approximate_mode', scope, detail })
     }
     const limits = fleet.busyThresholdsOf(registration.modelName ?? 'default')

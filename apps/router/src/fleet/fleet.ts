@@ -90,7 +90,7 @@ export class Fleet {
   }
 
   /** A selection counts: its request goes to its rank. For those who book first and send later; see `SelectionListener`. */
-  delivered(selection: DeliveredSelection, isFurtherTry = false, readingMs = 0): void {
+  delivered(selection: DeliveredSelection, isFurtherTry = false, readingMs?: number): void {
     for (const listener of this.#listeners) listener(selection, isFurtherTry, readingMs)
   }
 

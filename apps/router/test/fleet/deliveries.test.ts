@@ -9,7 +9,11 @@ function told() {
   one.add(2)
   one.reserve('a', 'abcd', { allowedWorkerIds: [1n] })
   one.reserve('b', 'ab', { allowedWorkerIds: [2n] })
-  const heard: (SelectionMeasures & { workerId: bigint; isFurtherTry: boolean; readingMs: number | undefined })[] = []
+  const heard: (SelectionMeasures & {
+    workerId: bigint
+    isFurtherTry: boolean
+    readingMs: number | undefined
+  })[] = []
   const stop = one.fleet.listen(({ workerId, measures }, isFurtherTry, readingMs) =>
     heard.push({ ...measures, workerId, isFurtherTry, readingMs }),
   )
