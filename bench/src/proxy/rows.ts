@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FigureRow } from '../harness/figure.js'
+import { abortRows } from './abort-rows.js'
 import { addedFigure, addedUnderEvents, cpuFigure, rateFigure, volumes, withRig } from './measures.js'
 import { type PromptForm, loadKinds, requestsOf } from './prompts.js'
 import { selectionRows } from './selection-rows.js'
@@ -92,5 +93,6 @@ export const proxyRows: readonly FigureRow[] = [
         return { value: rssBytes / mebibyte }
       }),
   },
+  ...abortRows,
   ...selectionRows,
 ]
