@@ -14,12 +14,12 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { shippedCatalog } from '../catalog.js'
 import type { CommandContext } from '../command-context.js'
 import { exampleFleet, examplePolicy } from '../example.js'
-import { renderJson } from '../explain-json.js'
-import { type ExplainedSelection, renderReport, shortPath } from '../explain-report.js'
-import { fleetNotes } from '../fleet-notes.js'
-import { readFleet, requestOf, tableOf } from '../fleet.js'
+import { readFleet, requestOf, tableOf } from '../explain/described-fleet.js'
+import { renderJson } from '../explain/explain-json.js'
+import { type ExplainedSelection, renderReport, shortPath } from '../explain/explain-report.js'
+import { fleetNotes } from '../explain/fleet-notes.js'
+import { writtenColumns } from '../explain/written-columns.js'
 import { serveVariables } from '../settings/serve-setting-reader.js'
-import { writtenColumns } from '../written-columns.js'
 
 interface ExplainOptions {
   readonly policyConfig?: string

@@ -1,7 +1,7 @@
 import { ConfigError } from '@router/sdk'
 import { Command } from 'commander'
 import type { CommandContext } from '../command-context.js'
-import { counted } from '../fleet-notes.js'
+import { counted } from '../explain/fleet-notes.js'
 import { createLogger } from '../observe/router-log.js'
 import { loadServePolicy } from '../serve-policy.js'
 import { type RunningRouter, startRouter } from '../service/router-service.js'

@@ -1,6 +1,6 @@
 import { requestBlocks } from '@router/sdk'
+import { ranksOf } from './described-fleet.js'
 import type { Fleet } from './fleet-schema.js'
-import { ranksOf } from './fleet.js'
 
 /** What a fleet file may say, but hardly means. */
 export function fleetNotes(fleet: Fleet): string[] {

@@ -4,9 +4,9 @@ import type { RankExplanation, RouterWarning, SelectionExplanation } from '@rout
 import { type WorkerRank, type WorkerRole, requestBlocks } from '@router/sdk'
 import Table from 'cli-table3'
 import type { createColors } from 'picocolors'
+import { ranksOf } from './described-fleet.js'
 import { counted } from './fleet-notes.js'
 import type { Fleet, FleetRank } from './fleet-schema.js'
-import { ranksOf } from './fleet.js'
 
 /** One explained selection, with everything that the report shows of it. */
 export interface ExplainedSelection {

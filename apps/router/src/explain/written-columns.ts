@@ -1,7 +1,7 @@
 import { type SelectorOptions, type WorkerTable, createSelector } from '@router/core'
 import type { RouterDefaults } from '@router/sdk'
+import { requestOf, tableOf } from './described-fleet.js'
 import type { Fleet } from './fleet-schema.js'
-import { requestOf, tableOf } from './fleet.js'
 
 /**
  * Columns that a policy writes into while it selects, as `group.column`. In a fleet that nothing excludes a rank of, the views
