@@ -15,11 +15,15 @@ afterEach(async () => {
 
 /** `npm start` in this process: what it wrote, how it is asked to stop, and its exit code when it is over. */
 function start(...args: string[]) {
+  return startWith({}, ...args)
+}
+
+function startWith(environment: Readonly<Record<string, string>>, ...args: string[]) {
   const lines: string[] = []
   let stop = (): void => undefined
   let exitCode: number | undefined
   const ended = runStart(args, {
-    environment: {},
+    environment,
     write: (text) => lines.push(...text.split('\n')),
     writeError: (text) => lines.push(...text.split('\n')),
     writeLog: () => undefined,
@@ -117,6 +121,10 @@ test('npm start takes the next port where nobody asked for one, and says so; one
   const asked = start('--port', String(port), '--engines', '1')
   expect(await asked.ended).toBe(1)
   expect(asked.lines.join('\n')).toContain(`=${port}: it is taken`)
+
+  const byVariable = startWith({ ROUTER_HTTP_PORT: String(port) }, '--engines', '1')
+  expect(await byVariable.ended).toBe(1)
+  expect(byVariable.lines.join('\n')).toContain(`=${port}: it is taken`)
 })
 
 test('npm start has a help of its own, hands other flags to router serve, and refuses what neither knows', async () => {

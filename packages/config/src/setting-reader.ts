@@ -127,10 +127,15 @@ export class SettingReader {
   }
 }
 
+/** `ROUTER_PORT` is a URL where a service is behind it; a number there is meant for us. */
+function isOfService(name: string, text: string): boolean {
+  return serviceVariable.test(name) && !(name === 'ROUTER_PORT' && /^\d+$/u.test(text))
+}
+
 /** Warns of any variable of our prefix that is no setting, and of any other one that is spelled almost as one. */
 export function unknownVariables(environment: Environment, known: readonly string[]): ConfigWarning[] {
   return Object.entries(environment).flatMap(([name, text]): ConfigWarning[] => {
-    if (text === undefined || known.includes(name) || serviceVariable.test(name)) return []
+    if (text === undefined || known.includes(name) || isOfService(name, text)) return []
     const isOurs = name.startsWith('ROUTER_')
     const suggestion = suggest(name, known, isOurs ? undefined : 2)
     if (!isOurs && suggestion === undefined) return []

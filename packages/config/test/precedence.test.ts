@@ -199,6 +199,7 @@ describe('flags and environment', () => {
     ['DYN_ROUTER_TEMPERATUR', '; did you mean DYN_ROUTER_TEMPERATURE?'],
     ['ROUTR_TEMPERATURE', '; did you mean ROUTER_TEMPERATURE?'],
     ['ROUTER_\u001B[2J', ''],
+    ['ROUTER_PORT', ''],
   ])('an unknown variable %j has a warning', async (name, hint) => {
     const { warnings } = await load({}, { [name]: '1' })
     expect(warnings).toMatchObject([{ code: 'unknown_variable' }])
@@ -207,15 +208,15 @@ describe('flags and environment', () => {
   })
 
   test.each([
-    'DYN_ROUTER_MODE',
-    'DYN_NAMESPACE',
-    'ROUTER_SERVICE_HOST',
-    'ROUTER_SERVICE_PORT_HTTP',
-    'ROUTER_PORT',
-    'ROUTER_PORT_8000_TCP_ADDR',
-    'PATH',
-  ])('a variable of something else, %s, has none', async (name) => {
-    expect((await load({}, { [name]: '1' })).warnings).toEqual([])
+    ['DYN_ROUTER_MODE', '1'],
+    ['DYN_NAMESPACE', '1'],
+    ['ROUTER_SERVICE_HOST', '10.0.0.1'],
+    ['ROUTER_SERVICE_PORT_HTTP', '8000'],
+    ['ROUTER_PORT', 'tcp://10.0.0.1:8000'],
+    ['ROUTER_PORT_8000_TCP_ADDR', '10.0.0.1'],
+    ['PATH', '1'],
+  ])('a variable of something else, %s, has none', async (name, text) => {
+    expect((await load({}, { [name]: text })).warnings).toEqual([])
   })
 
   test('come after the file', async () => {

@@ -6,6 +6,7 @@ import type { CommandContext } from '../command-context.js'
 import type { RunningRouter } from '../service/router-service.js'
 
 const usualPort = 8000
+const portVariable = 'ROUTER_HTTP_PORT'
 /** Ports that are tried where nobody asked for one. */
 const triedPorts = 100
 /** Engines in one process. */
@@ -35,7 +36,7 @@ export async function runStart(args: readonly string[], context: CommandContext)
     .description('a router in front of simulated engines, all in one process: to try it out, no GPU needed')
     .option(
       '--port <n>',
-      `port of the router (default: ${usualPort}, else the next free one)`,
+      `port of the router (default: ${portVariable}, else ${usualPort}, else the next free one)`,
       whole(0, 65_535),
     )
     .option('--engines <n>', 'simulated engines', whole(1, mostEngines), 4)
@@ -63,17 +64,18 @@ async function startAll(
   serveArguments: readonly string[],
   context: CommandContext,
 ): Promise<void> {
-  const { write, colors } = context
-  const port = askedPort ?? (await freePort())
+  const { write, colors, environment } = context
+  const isAsked = askedPort !== undefined || Boolean(environment[portVariable])
+  const port = isAsked ? askedPort : await freePort()
   const engines: MockEngine[] = []
   let stopLooking = (): void => undefined
   try {
     while (engines.length < count) engines.push(await startEngine())
-    const note = askedPort === undefined && port !== usualPort ? `port ${usualPort} is taken` : undefined
+    const note = !isAsked && port !== usualPort ? `port ${usualPort} is taken` : undefined
     await runCli(
       [
         'serve',
-        `--http-port=${port}`,
+        ...(port === undefined ? [] : [`--http-port=${port}`]),
         `--tokenizer=${engines[0]!.modelFolder}`,
         // Nobody balances over this router: nobody has to notice that it is about to go.
         '--drain-grace-secs=0',
