@@ -2,6 +2,7 @@ import { FILTER_REASONS, NOOP_REASONS } from '@router/kv-events'
 import { fleetFindings } from './fleet-health.js'
 import type { Fleet } from './fleet.js'
 import type { Finding } from './health-causes.js'
+import type { DeliveredSelection } from './selection-measures.js'
 
 /** How long something counts as of now. */
 const recentMs = 60_000
@@ -17,6 +18,12 @@ interface Watched {
   readonly changedMs: number
 }
 
+/** When a rank was asked, since its last batch, for what it was not known to hold. */
+interface Asked {
+  readonly firstMs: number
+  lastMs: number
+}
+
 interface Sample {
   readonly atMs: number
   readonly booked: number
@@ -30,9 +37,10 @@ interface Sample {
 export class FleetWatch {
   readonly #fleet: Fleet
   readonly #nowMs: () => number
-  #cursors = new Map<string, Watched>()
+  #cursors = new Map<string, Watched['value']>()
+  // By worker and rank; since the last look also of ranks without a socket.
+  readonly #asked = new Map<bigint, Map<number, Asked>>()
   #undecodable = new Map<string, Watched>()
-  #booked: Watched
   // The last hour, a sample a minute.
   readonly #samples: Sample[] = []
 
@@ -40,7 +48,7 @@ export class FleetWatch {
   constructor(fleet: Fleet, nowMs: () => number) {
     this.#fleet = fleet
     this.#nowMs = nowMs
-    this.#booked = { value: 0, changedMs: -Infinity }
+    fleet.listen((selection) => this.#ask(selection))
   }
 
   /** Everything that holds now. `O(workers)`. */
@@ -49,7 +57,6 @@ export class FleetWatch {
     const sum = (count: 'booked' | 'expired'): number =>
       this.#fleet.partitions.reduce((total, { router }) => total + router.ledger[count], 0)
     const [booked, expired] = [sum('booked'), sum('expired')]
-    this.#booked = watched(this.#booked, booked, nowMs)
     return [
       ...fleetFindings(this.#fleet),
       ...this.#silentSockets(nowMs),
@@ -58,21 +65,38 @@ export class FleetWatch {
     ]
   }
 
-  /** Sockets without a batch although requests come. */
+  /** A request that its engine has something to tell of: blocks that its rank is not known to hold. */
+  #ask({ partition, workerId, dpRank, measures }: DeliveredSelection): void {
+    const { promptTokens, overlapBlocks = 0 } = measures
+    if (Math.floor(promptTokens / partition.shape.blockSize) <= overlapBlocks) return
+    const nowMs = this.#nowMs()
+    let ranks = this.#asked.get(workerId)
+    if (ranks === undefined) this.#asked.set(workerId, (ranks = new Map()))
+    const asked = ranks.get(dpRank)
+    if (asked === undefined) ranks.set(dpRank, { firstMs: nowMs, lastMs: nowMs })
+    else asked.lastMs = nowMs
+  }
+
+  /** Sockets of ranks that are asked for what they do not hold, without a batch. */
   #silentSockets(nowMs: number): Finding[] {
     const findings: Finding[] = []
-    const cursors = new Map<string, Watched>()
-    const hasTraffic = nowMs - this.#booked.changedMs < recentMs
+    const cursors = new Map<string, Watched['value']>()
+    const told = new Set<bigint>()
     for (const { registration } of this.#fleet.workers.list()) {
-      for (const { socketRank, cursor } of this.#fleet.workers.eventReports(registration.workerId)) {
-        const scope = `${registration.workerId}.${socketRank}`
-        const known = watched(this.#cursors.get(scope) ?? { value: cursor, changedMs: nowMs }, cursor, nowMs)
-        cursors.set(scope, known)
-        if (!hasTraffic || nowMs - known.changedMs < recentMs) continue
-        const detail = `worker ${registration.workerId}, rank ${socketRank}: no batch for 60 s while requests come`
+      const { workerId } = registration
+      for (const { socketRank, cursor } of this.#fleet.workers.eventReports(workerId)) {
+        told.add(workerId)
+        const scope = `${workerId}.${socketRank}`
+        cursors.set(scope, cursor)
+        if (this.#cursors.get(scope) !== cursor) this.#asked.get(workerId)?.delete(socketRank)
+        const asked = this.#asked.get(workerId)?.get(socketRank)
+        if (asked === undefined || nowMs - asked.firstMs < recentMs || nowMs - asked.lastMs >= recentMs)
+          continue
+        const detail = `worker ${workerId}, rank ${socketRank}: no batch for 60 s while requests come`
         findings.push({ code: 'kv_events_silent', scope, detail })
       }
     }
+    for (const workerId of this.#asked.keys()) if (!told.has(workerId)) this.#asked.delete(workerId)
     this.#cursors = cursors
     return findings
   }

@@ -26,6 +26,7 @@ export interface SelectionMeasures {
 export interface DeliveredSelection {
   readonly partition: FleetPartition
   readonly workerId: bigint
+  readonly dpRank: number
   readonly measures: SelectionMeasures
 }
 

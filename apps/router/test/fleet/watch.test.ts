@@ -21,7 +21,7 @@ describe('what only time shows', () => {
     one.add(7, { kvEventsEndpoint: await engine.start() })
     const at = (seconds: number, isBusy: boolean) => {
       one.clock.ms = 1000 * seconds
-      if (isBusy) one.reserve(`r${seconds}`, 'ab')
+      if (isBusy) one.reserve(`r${seconds}`, 'abc')
       return codes()
     }
     expect([at(0, true), at(59, true), at(60, true)]).toEqual([[], [], ['kv_events_silent 7.0']])
@@ -33,11 +33,34 @@ describe('what only time shows', () => {
     await until('subscribed', () => engine.subscriptions === 1)
     await engine.publish(0, storedBatch('ab'))
     await until('applied', () => one.fleet.workers.eventReports(7n)[0]!.cursor === 0n)
+    expect(codes()).toEqual([])
     expect([at(131, true), at(190, true), at(191, true)]).toEqual([[], [], ['kv_events_silent 7.0']])
     one.fleet.workers.remove(7n)
     expect(codes()).toEqual(['no_workers router'])
     one.fleet.dispose()
     await engine.stop()
+  })
+
+  it('F5: kv_events_silent is none of a rank that was asked for nothing new, nor of the first request after a long silence', async () => {
+    const one = testFleet({})
+    const watch = new FleetWatch(one.fleet, () => one.clock.ms)
+    const engines = [new TestEngine(), new TestEngine()]
+    for (const [index, engine] of engines.entries())
+      one.add(index + 1, { kvEventsEndpoint: await engine.start() })
+    await until('subscribed', () => engines.every(({ subscriptions }) => subscriptions === 1))
+    await engines[0]!.publish(0, storedBatch('ab'))
+    await until('applied', () => one.fleet.workers.eventReports(1n)[0]!.cursor === 0n)
+    const silent = (seconds: number, word: string) => {
+      one.clock.ms = 1000 * seconds
+      one.reserve(`r${seconds}`, word, { allowedWorkerIds: [1n] })
+      return watch.look().flatMap(({ code, scope }) => (code === 'kv_events_silent' ? scope : []))
+    }
+    // All of it is there; less than a block.
+    for (let seconds = 0; seconds <= 300; seconds += 30) expect(silent(seconds, 'ab')).toEqual([])
+    for (let seconds = 301; seconds <= 391; seconds += 30) expect(silent(seconds, '')).toEqual([])
+    expect([silent(5000, 'abc'), silent(5059, 'abc'), silent(5060, 'abc')]).toEqual([[], [], ['1.0']])
+    one.fleet.dispose()
+    for (const engine of engines) await engine.stop()
   })
 
   it('F5: undecodable_events: one within the last minute; what a filter drops is none', async () => {
