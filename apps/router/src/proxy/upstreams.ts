@@ -11,6 +11,8 @@ export interface UpstreamSettings {
   readonly keepAliveMs?: number | undefined
   /** Which addresses workers may have that are not trusted. Default: those of this machine. */
   readonly rules?: EndpointRules | undefined
+  /** Workers whose connections are kept; beyond, the least recently used ones are closed. Default 4,096. */
+  readonly maximumPools?: number | undefined
 }
 
 /** Where an engine is. */
@@ -21,8 +23,6 @@ export interface UpstreamTarget {
   readonly isTrusted: boolean
 }
 
-/** Workers whose connections are kept; beyond, the least recently used ones are closed. */
-const maximumPools = 4096
 const headerLimitBytes = 64 * 1024
 /** Not even what nobody waits for any more may stay silent for longer. */
 const longestSilenceMs = 3_600_000
@@ -50,11 +50,14 @@ export interface UpstreamRequest {
 /** Connections to engines, one pool a worker; kept alive, and closed before the engine would. */
 export class Upstreams {
   readonly #upstreams = new Map<string, Upstream>()
+  readonly #maximumPools: number
   readonly #rules: EndpointRules
   readonly #trusted: Client.Options
   readonly #guarded: Client.Options
 
-  constructor({ connectTimeoutMs = 2000, keepAliveMs = 4000, rules }: UpstreamSettings = {}) {
+  constructor(settings: UpstreamSettings = {}) {
+    const { connectTimeoutMs = 2000, keepAliveMs = 4000, rules, maximumPools = 4096 } = settings
+    this.#maximumPools = maximumPools
     this.#rules = rules ?? new EndpointRules(loopbackHosts)
     const timeout = connectTimeoutMs
     this.#trusted = clientOptions(buildConnector({ timeout }), keepAliveMs)
@@ -105,7 +108,7 @@ export class Upstreams {
     const key = isTrusted ? endpoint : `guarded ${endpoint}`
     const known = this.#upstreams.get(key)
     if (known !== undefined) {
-      if (this.#upstreams.size < maximumPools) return known
+      if (this.#upstreams.size < this.#maximumPools) return known
       this.#upstreams.delete(key)
       this.#upstreams.set(key, known)
       return known
@@ -119,7 +122,7 @@ export class Upstreams {
       pool: new Pool(origin, this.#optionsOf(target)),
     }
     this.#upstreams.set(key, upstream)
-    if (this.#upstreams.size > maximumPools) {
+    if (this.#upstreams.size > this.#maximumPools) {
       const [oldest, { pool }] = this.#upstreams.entries().next().value!
       this.#upstreams.delete(oldest)
       void pool.close()
