@@ -47,8 +47,8 @@ export class RequestBookings {
     this.#onExplained = onExplained
     this.#innerId = nextInnerId()
     this.#pin = facts
-    this.#allowed =
-      facts.workerId !== undefined ? [facts.workerId] : holder !== undefined ? [holder] : model.workerIds
+    const named = facts.workerId ?? holder
+    this.#allowed = named !== undefined ? [named] : withRank(partition, facts.dpRank, model.workerIds)
     this.#prompt = { blocks, promptTokens: allTokens, loraName: model.loraName }
     this.#terms = {
       policyClass: facts.policyClass,
@@ -73,7 +73,7 @@ export class RequestBookings {
       return this.#book({ workerId, dpRank }, this.#allowed)
     const selection = this.#book(undefined, this.#untried())
     if (dpRank === undefined || selection.dpRank === dpRank) return selection
-    // A rank of whichever worker: of the one that was chosen.
+    // A rank of whichever worker: of the one that was chosen among those that have it.
     this.free()
     return this.#book({ workerId: selection.workerId, dpRank }, undefined)
   }
@@ -147,6 +147,23 @@ export class RequestBookings {
     const all = this.#allowed ?? workers.map(({ workerId }) => workerId)
     return all.filter((workerId) => !this.#tried.has(workerId))
   }
+}
+
+/** Workers of a list that have a rank; without a list, of all. A rank that nobody has narrows nothing: it is refused where it is booked. */
+function withRank(
+  partition: FleetPartition,
+  dpRank: number | undefined,
+  allowed: readonly bigint[] | undefined,
+): readonly bigint[] | undefined {
+  if (dpRank === undefined) return allowed
+  const having = partition.router.partition.table.workers
+    .filter(
+      ({ dataParallelStartRank: first, dataParallelSize }) =>
+        dpRank >= first && dpRank < first + dataParallelSize,
+    )
+    .map(({ workerId }) => workerId)
+    .filter((workerId) => allowed?.includes(workerId) ?? true)
+  return having.length === 0 ? allowed : having
 }
 
 /** Of all sequences together, like what is told of the output; absent = nobody says. */

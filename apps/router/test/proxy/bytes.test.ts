@@ -195,6 +195,10 @@ describe('A7: what an engine is sent', () => {
       headers: { 'x-data-parallel-rank': '2' },
     })
     expect(headersOf(engine)['x-data-parallel-rank']).toBe('2')
+    // Of those workers that have the rank, however idle the others are.
+    for (let other = 0; other < 4; other++) router.add(engine, { dataParallelSize: 1 })
+    const chosen = await ask(router, chatPath, chat('bye', { max_tokens: 1 }), pin(2))
+    expect(chosen.headers.get('x-router-worker')).toBe('1.2')
     expect(router.booked()).toBe(0)
   })
 })
