@@ -38,7 +38,8 @@ export function createFleet(
       tracksPrefillTokens: settings.tracksPrefillTokens,
       bookingExpiry: { measure: 'idle', afterMs: 1000 * settings.activeRequestExpirySecs },
     },
-    usesKvEvents: settings.usesKvEvents,
+    // In other modes nobody looks at what engines hold.
+    usesKvEvents: settings.mode === 'kv' && settings.usesKvEvents,
     rebuildHorizonMs: 1000 * settings.indexRebuildHorizonSecs,
     queuesModel: queueingModels(settings, policyFile),
     selectionCache: {

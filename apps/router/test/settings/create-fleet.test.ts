@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest'
+import { fleetFindings } from '../../src/fleet/fleet-health.js'
 import { loadServePolicy } from '../../src/serve-policy.js'
 import { createFleet } from '../../src/service/create-fleet.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
@@ -48,3 +49,20 @@ it('an index holds no more blocks than the settings allow', async () => {
   expect(await blocksOf({ ROUTER_MAX_INDEX_BLOCKS: '4' })).toBe(4)
   expect(await blocksOf({ ROUTER_MAX_INDEX_BLOCKS: '3' })).toBeLessThan(4)
 })
+
+it.each(['kv', 'round-robin', 'direct'])(
+  'in mode %s events are followed where somebody looks at them',
+  async (mode) => {
+    const environment = { ROUTER_MODE: mode }
+    const settings = readServeSettings({ environment })
+    const fleet = createFleet(settings, await loadServePolicy({ environment }))
+    closing.push(() => fleet.dispose())
+    fleet.workers.upsert({ workerId: 1n, endpoint: 'http://w1', blockSize: 4 })
+    const told = { workerId: 2n, endpoint: 'http://w2', blockSize: 4, kvEventsEndpoint: 'tcp://127.0.0.1:1' }
+    fleet.workers.upsert(told)
+    // Over the API a worker without an event address is complete only where nobody wants one.
+    expect(fleet.workers.get(1n)!.lifecycle).toBe(mode === 'kv' ? 'incomplete' : 'schedulable')
+    expect(fleet.workers.eventReports(2n)).toHaveLength(mode === 'kv' ? 1 : 0)
+    expect(fleetFindings(fleet).filter(({ code }) => code === 'approximate_mode')).toEqual([])
+  },
+)
