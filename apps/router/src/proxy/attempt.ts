@@ -15,6 +15,8 @@ const longestRefusal = 64 * 1024
 /** Says nothing to whoever reads events, and that somebody is there to whoever watches connections. */
 const keepAliveComment = Buffer.from(': keep-alive\n\n')
 const retriedStatuses = new Set([429, 500, 502, 503, 504])
+/** What a status line may say to a client. */
+const plainText = /^[\x20-\x7e]+$/
 
 /** Why an attempt came to nothing. */
 export type AttemptFailure = 'refused' | 'timeout' | 'cut' | 'status'
@@ -154,7 +156,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.status = status
     this.#rawHeaders = rawHeaders
     this.#resume = resume
-    this.#statusText = statusText
+    if (plainText.test(statusText)) this.#statusText = statusText
     this.#watched?.head(status)
     if (retriedStatuses.has(status)) {
       this.#fail('status', false)
@@ -288,7 +290,11 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   #fail(failure: AttemptFailure, wasStale: boolean): void {
     if (this.#stream !== undefined) this.#takeFacts(this.#stream)
-    if (this.#hasRelayed) this.#end({ kind: 'broken', failure }, failure, wasStale)
+    if (this.#hasRelayed && this.#stream?.isDone === true) {
+      // Nothing is missing: only its connection was not ended as it should be.
+      this.#owner.response.end()
+      this.#end({ kind: 'relayed' })
+    } else if (this.#hasRelayed) this.#end({ kind: 'broken', failure }, failure, wasStale)
     else {
       const retryAfter = headerOf(this.#rawHeaders, 'retry-after')
       const answer = failure === 'status' ? { status: this.status, retryAfter } : {}

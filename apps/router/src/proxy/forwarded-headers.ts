@@ -68,7 +68,7 @@ export function responseHeaders(raw: readonly Buffer[], keepsLength: boolean): s
     const written = raw[at]!.toString('latin1')
     const name = written.toLowerCase()
     const value = raw[at + 1]!.toString('latin1')
-    if (name === 'connection') named = namedByConnection(value)
+    if (name === 'connection') named = both(named, namedByConnection(value))
     if (hopByHop.has(name) || name.startsWith('x-router-')) continue
     if (name === 'content-length' && !keepsLength) continue
     passed.push(written, value)
@@ -83,6 +83,10 @@ export function headerOf(raw: readonly Buffer[], name: string): string | undefin
     if (raw[at]!.length === name.length && raw[at]!.toString('latin1').toLowerCase() === name)
       return raw[at + 1]!.toString('latin1')
   return undefined
+}
+
+function both(one: Set<string> | undefined, other: Set<string> | undefined): Set<string> | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : new Set([...one, ...other])
 }
 
 /** Headers that `Connection` names; `undefined` = none that matter. */

@@ -13,6 +13,11 @@ const contentFields: Partial<Record<PromptEndpoint, readonly string[]>> = {
   chat: ['"content":', '"reasoning_content":', '"reasoning":', '"tool_calls":', '"refusal":'],
   completions: ['"text":', '"token_ids":'],
 }
+/** Types of the last event of a whole stream, where it has no `[DONE]`. */
+const lastTypes: Partial<Record<PromptEndpoint, readonly string[]>> = {
+  responses: ['"response.completed"', '"response.incomplete"', '"response.failed"'],
+  messages: ['"message_stop"'],
+}
 /** Types of events that carry generated text. */
 const contentTypes: Partial<Record<PromptEndpoint, string>> = {
   responses: '.delta"',
@@ -127,6 +132,7 @@ export class StreamWatch {
   #lookAtTyped(event: Buffer): boolean {
     if (this.#endpoint === 'responses') this.responseId ??= responseIdIn(event)
     if (event.includes('"usage":')) this.usage = mergeUsage(this.usage, usageIn(event))
+    this.isDone ||= lastTypes[this.#endpoint]?.some((type) => event.includes(type)) ?? false
     return true
   }
 

@@ -1,0 +1,61 @@
+import { type AddressInfo, type Socket, createServer } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { afterTest, ask, chat, chatPath, proxyOf, until } from './support/proxies.js'
+
+/** An engine that answers every request with these very bytes. */
+async function engineThatSays(answer: (socket: Socket) => void): Promise<{ readonly url: string }> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined).once('data', () => answer(socket))
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  afterTest(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
+const json = 'content-type: application/json\r\ncontent-length: 2\r\n'
+const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+
+describe('A1: answers that engines should not give', () => {
+  test.each([
+    ['a control character', 'O\u0001K\u001b[31m'],
+    ['letters beyond ASCII', 'Schön gut'],
+    ['nothing', ''],
+  ])('a status line that says %s: its text does not pass, the answer does', async (_what, text) => {
+    const engine = await engineThatSays((socket) => socket.write(`HTTP/1.1 200 ${text}\r\n${json}\r\n{}`))
+    const router = await proxyOf([engine])
+    const answer = await ask(router, chatPath, chat('hello'))
+    expect([answer.status, answer.text]).toEqual([200, '{}'])
+    expect([router.booked(), router.proxy.inFlight]).toEqual([0, 0])
+  })
+
+  test('several Connection headers: what any of them names stays here', async () => {
+    const headers = 'connection: x-one\r\nconnection: x-two\r\nx-one: 1\r\nx-two: 2\r\nx-three: 3\r\n'
+    const engine = await engineThatSays((socket) =>
+      socket.write(`HTTP/1.1 200 OK\r\n${headers}${json}\r\n{}`),
+    )
+    const router = await proxyOf([engine])
+    const answer = await ask(router, chatPath, chat('hello'))
+    const passed = ['x-one', 'x-two', 'x-three'].filter((name) => answer.headers.has(name))
+    expect(passed).toEqual(['x-three'])
+  })
+
+  test.each([
+    ['a chat', chatPath, 'data: {"choices":[]}\n\ndata: [DONE]\n\n'],
+    ['messages', '/v1/messages', 'event: message_stop\ndata: {"type":"message_stop"}\n\n'],
+    ['a response', '/v1/responses', 'data: {"type":"response.completed","response":{}}\n\n'],
+  ])('%s whose stream is cut behind its last event is whole', async (_what, path, events) => {
+    const engine = await engineThatSays((socket) => socket.write(streamHead + chunk(events)))
+    const router = await proxyOf([engine], { proxy: { idleTimeoutMs: 50 } })
+    const { text } = await ask(router, path, { ...chat('hello'), stream: true })
+    expect(text).toBe(events)
+    await until('told', () => router.finished.length === 1)
+    expect(router.finished).toMatchObject([{ ending: 'answered' }])
+    expect(router.booked()).toBe(0)
+  })
+})
