@@ -1,6 +1,7 @@
 import { KvIndexError } from '@router/kv-index'
 import { RouterError, type RouterErrorCode } from '@router/sdk'
 import { HttpError, type HttpErrorCode } from './http-error.js'
+import type { JsonValue } from './json-writer.js'
 
 /** Which front door answers: the selection API, or the OpenAI proxy. */
 export type FrontDoor = 'selection' | 'proxy'
@@ -89,6 +90,14 @@ export function answerOf(error: unknown, door: FrontDoor, overloadAnswers: Overl
     details: codesWithDetails.has(code) ? (error as RouterError).details : undefined,
     retryAfterSecs: isBusy ? overloadAnswers.retryAfterSecs : 0,
   }
+}
+
+/** The body of a refusal, as its front door words it. */
+export function refusalBody(door: FrontDoor, answer: Omit<Answer, 'retryAfterSecs'>): JsonValue {
+  const details = answer.details as JsonValue | undefined
+  const { status, code, message } = answer
+  if (door === 'selection') return { error: message, code, details }
+  return { error: { message, type: errorTypeOf(status), code, param: null, details } }
 }
 
 /** A code as it goes over the wire: lower case, without `ROUTER_`. */

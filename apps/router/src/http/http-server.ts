@@ -8,7 +8,8 @@ import {
   fastify,
 } from 'fastify'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
-import { type Answer, type FrontDoor, type OverloadAnswers, answerOf, errorTypeOf } from './answers.js'
+import { type FrontDoor, type OverloadAnswers, answerOf, refusalBody } from './answers.js'
+import { HotRoutes, jsonType } from './hot-routes.js'
 import { HttpError } from './http-error.js'
 import { type JsonValue, writeJson } from './json-writer.js'
 
@@ -18,6 +19,9 @@ declare module 'fastify' {
     access?: RouteAccess
     /** How refusals of this route look. Default: that of the server. */
     door?: FrontDoor
+  }
+  interface FastifyInstance {
+    readonly hotRoutes: HotRoutes
   }
 }
 
@@ -54,13 +58,14 @@ const noRetryAfter: OverloadAnswers = { statusCode: 529, retryAfterSecs: 0 }
  */
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { host, overload = noRetryAfter, stallMs = defaultStallMs, front } = options
+  const bodyLimit = options.bodyLimitBytes ?? defaultBodyLimit
   const access = new Access(host, options.access)
   const doorOf = ({ routeOptions }: FastifyRequest): FrontDoor => routeOptions.config?.door ?? options.door
   const send = (request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply => {
     const door = doorOf(request)
-    const { retryAfterSecs, ...answer } = answerOf(httpErrorOf(error), door, overload)
+    const { retryAfterSecs, ...answer } = answerOf(httpErrorOf(error, bodyLimit), door, overload)
     if (retryAfterSecs > 0) void reply.header('retry-after', String(retryAfterSecs))
-    return sendJson(reply, answer.status, errorBody(door, answer))
+    return sendJson(reply, answer.status, refusalBody(door, answer))
   }
   const keepAliveTimeout = options.keepAliveMs ?? 75_000
   const http = {
@@ -68,22 +73,24 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     headersTimeout: stallMs,
     connectionsCheckingInterval: Math.min(1000, stallMs / 2),
   }
+  const bodies = { bodyBytes: bodyLimit, allBytes: Infinity, stallMs }
+  const hotRoutes = new HotRoutes({ access, bodies, door: options.door, overload })
   const server = fastify({
-    bodyLimit: options.bodyLimitBytes ?? defaultBodyLimit,
+    bodyLimit,
     keepAliveTimeout,
     return503OnClosing: false,
     routerOptions: { maxParamLength: headerLimitBytes },
     http,
-    ...(front && {
-      serverFactory: (route: RequestListener) =>
-        createServer({ ...http, keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
-          if (!front(request, response)) route(request, response)
-        }),
-    }),
+    serverFactory: (route: RequestListener) =>
+      createServer({ ...http, keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
+        if (front?.(request, response) !== true && !hotRoutes.take(request, response))
+          route(request, response)
+      }),
     clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), options.door),
     frameworkErrors: (_error, request, reply) =>
       void send(request, reply, new HttpError('bad_request', 'the path is no valid URL')),
   })
+  server.decorate('hotRoutes', hotRoutes)
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
   server.addHook('onRequest', (request, _reply, done) => {
@@ -115,29 +122,16 @@ export async function closeHttpServer({ server, close }: FastifyInstance, graceM
   clearTimeout(cut)
 }
 
-/** Sends JSON text. @param textKey see `writeJson` */
-export function sendJson(
-  reply: FastifyReply,
-  status: number,
-  body: JsonValue,
-  textKey?: string,
-): FastifyReply {
-  return reply.code(status).header('content-type', 'application/json').send(writeJson(body, textKey))
-}
-
-/** The body of a refusal, as its front door words it. */
-function errorBody(door: FrontDoor, answer: Omit<Answer, 'retryAfterSecs'>): JsonValue {
-  const details = answer.details as JsonValue | undefined
-  const { status, code, message } = answer
-  if (door === 'selection') return { error: message, code, details }
-  return { error: { message, type: errorTypeOf(status), code, param: null, details } }
+/** Sends JSON text. */
+function sendJson(reply: FastifyReply, status: number, body: JsonValue): FastifyReply {
+  return reply.code(status).header('content-type', jsonType).send(writeJson(body))
 }
 
 /** Errors of the framework in our words; others stay as they are. */
-function httpErrorOf(error: unknown): unknown {
+function httpErrorOf(error: unknown, bodyLimit: number): unknown {
   const { code, statusCode } = error as FastifyError
   if (typeof code !== 'string' || !code.startsWith('FST_')) return error
-  if (statusCode === 413) return new HttpError('body_too_large', 'the body is larger than this path takes')
+  if (statusCode === 413) return new HttpError('body_too_large', `the body has more than ${bodyLimit} bytes`)
   return statusCode === 400 ? new HttpError('bad_http', (error as Error).message) : error
 }
 
@@ -157,7 +151,7 @@ function refuseOnSocket(socket: Socket, error: HttpError, door: FrontDoor): void
   }
   const answer = answerOf(error, door, noRetryAfter)
   const { status } = answer
-  const body = writeJson(errorBody(door, answer))
+  const body = writeJson(refusalBody(door, answer))
   const head = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\nconnection: close\r\ncontent-type: application/json`
   socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`, () => socket.destroy())
 }

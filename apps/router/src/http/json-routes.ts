@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { RouteAccess } from './access.js'
 import type { FrontDoor } from './answers.js'
+import { type RawJsonRequest, type WrittenAnswer, jsonType } from './hot-routes.js'
 import { HttpError } from './http-error.js'
-import { sendJson } from './http-server.js'
 import type { Read } from './json-fields.js'
 import { JsonReader } from './json-reader.js'
-import type { JsonValue } from './json-writer.js'
+import { type JsonValue, writeJson } from './json-writer.js'
 
 /** A request as a JSON route sees it. */
 export interface JsonRequest {
@@ -37,6 +37,8 @@ export interface JsonRoute {
   readonly access: RouteAccess
   /** A body must come. */
   readonly takesBody?: boolean
+  /** It is asked so often that a framework would cost more than its answer. Only `POST`, with a body, and a path without parts that vary. */
+  readonly isHot?: boolean
   readonly handle: (request: JsonRequest) => JsonAnswer | Promise<JsonAnswer>
 }
 
@@ -56,25 +58,29 @@ export function addJsonRoutes(
   { door, onUnknownKeys = () => undefined }: JsonRoutesOptions = {},
 ): void {
   const doorConfig = door === undefined ? {} : { door }
-  for (const { method, path, access, takesBody = false, handle } of routes) {
+  for (const { method, path, access, takesBody = false, isHot = false, handle } of routes) {
+    const answer = (request: RawJsonRequest): WrittenAnswer | Promise<WrittenAnswer> => {
+      // For callers whose JSON cannot hold 64 bits.
+      const hasTextIds = request.url.includes('ids=') && queryOf(request.url).get('ids') === 'string'
+      const textKey = hasTextIds ? 'worker_id' : undefined
+      const found = handle(jsonRequest(request, onUnknownKeys))
+      return found instanceof Promise ? found.then((late) => written(late, textKey)) : written(found, textKey)
+    }
+    if (isHot) server.hotRoutes.add(path, { access, door, check: checkContentType, answer })
     server.route({
       method,
       url: path,
       exposeHeadRoute: true,
       config: { access, ...doorConfig },
       onRequest: (request, _reply, done) => {
-        if (takesBody || hasBody(request)) checkContentType(request)
+        if (takesBody || hasBody(request.headers)) checkContentType(request.headers)
         done()
       },
       handler: (request, reply) => {
-        // For callers whose JSON cannot hold 64 bits.
-        const hasTextIds = request.url.includes('ids=') && queryOf(request.url).get('ids') === 'string'
-        const send = ({ status, body, text }: JsonAnswer): FastifyReply =>
-          text === undefined
-            ? sendJson(reply, status, body, hasTextIds ? 'worker_id' : undefined)
-            : reply.code(status).header('content-type', text.contentType).send(text.content)
-        const answer = handle(jsonRequest(request, onUnknownKeys))
-        return answer instanceof Promise ? answer.then(send) : send(answer)
+        const send = ({ status, contentType, content }: WrittenAnswer): FastifyReply =>
+          reply.code(status).header('content-type', contentType).send(content)
+        const found = answer(request as RawJsonRequest)
+        return found instanceof Promise ? found.then(send) : send(found)
       },
     })
   }
@@ -96,16 +102,20 @@ export function addJsonRoutes(
   }
 }
 
-function jsonRequest(request: FastifyRequest, onUnknownKeys: (count: number) => void): JsonRequest {
-  const parameters = request.params as Readonly<Record<string, string>>
+function written({ status, body, text }: JsonAnswer, textKey: string | undefined): WrittenAnswer {
+  if (text !== undefined) return { status, ...text }
+  return { status, contentType: jsonType, content: writeJson(body, textKey) }
+}
+
+function jsonRequest(request: RawJsonRequest, onUnknownKeys: (count: number) => void): JsonRequest {
   let query: URLSearchParams | undefined
   return {
     get raw() {
       const { headers, body } = request
-      return { headers, body: (body as Buffer | null | undefined) ?? Buffer.alloc(0) }
+      return { headers, body: body ?? Buffer.alloc(0) }
     },
     parameter: (name) => {
-      const value = parameters[name] ?? ''
+      const value = request.params?.[name] ?? ''
       if (value === '') throw new HttpError('not_found', 'a part of the path is empty')
       return value
     },
@@ -118,7 +128,7 @@ function jsonRequest(request: FastifyRequest, onUnknownKeys: (count: number) => 
       return (typeof value === 'string' ? value.trim() : undefined) || undefined
     },
     body: (read) => {
-      const reader = new JsonReader((request.body as Buffer | null | undefined) ?? new Uint8Array(0))
+      const reader = new JsonReader(request.body ?? new Uint8Array(0))
       const value = reader.document(read)
       if (reader.unknownKeys > 0) onUnknownKeys(reader.unknownKeys)
       return value
@@ -135,12 +145,14 @@ function queryOf(url: string): URLSearchParams {
   return query
 }
 
-function hasBody({ headers }: FastifyRequest): boolean {
+function hasBody(headers: IncomingHttpHeaders): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
 }
 
-function checkContentType({ headers }: FastifyRequest): void {
-  const type = headers['content-type']?.split(';')[0]!.trim().toLowerCase() ?? ''
+function checkContentType(headers: IncomingHttpHeaders): void {
+  const given = headers['content-type'] ?? ''
+  if (given === 'application/json') return
+  const type = given.split(';')[0]!.trim().toLowerCase()
   if (/^application\/(?:json|[^/\s]+\+json)$/.test(type)) return
   const message = `content type '${type}' is not accepted here; accepted: application/json, application/*+json`
   throw new HttpError('unsupported_media_type', message)

@@ -2,6 +2,7 @@ import { printable } from '@router/config'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Finding } from '../fleet/health-causes.js'
+import type { AnsweredRequest } from '../http/hot-routes.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
 import type { LogLevel } from '../settings/serve-settings.js'
 
@@ -20,15 +21,6 @@ export interface RouterLogOptions {
   readonly wallMs?: (() => number) | undefined
 }
 
-/** One request of an API of the router's own. */
-export interface ApiRequest {
-  readonly method: string
-  /** Without its query. */
-  readonly path: string
-  readonly status: number
-  readonly totalMs: number
-}
-
 /** What the router says to its operator, a line each. No prompt, no key, and no header but the id of a request ever gets in. */
 export interface RouterLog {
   /** A proxied request is over. Level info; below the level of the log it costs a comparison. */
@@ -36,7 +28,7 @@ export interface RouterLog {
   /** Whether requests of the router's own API get a line. */
   readonly tellsApiRequests: boolean
   /** Level debug. */
-  apiRequest(request: ApiRequest): void
+  apiRequest(request: AnsweredRequest): void
   /** Something is not well: told once a cause and scope by `HealthCauses`. Level warn. */
   cause(finding: Finding): void
   debug(message: string, fields?: LogFields): void
@@ -84,6 +76,7 @@ export function logApiRequests(server: FastifyInstance, log: RouterLog): void {
     log.apiRequest({ method, path: url.split('?')[0]!, status, totalMs })
     done()
   })
+  server.hotRoutes.onAnswered = (request) => log.apiRequest(request)
 }
 
 /** The values of an access line. `id` is the client's where it sent one: control characters are escaped. */

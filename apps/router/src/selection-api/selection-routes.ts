@@ -102,15 +102,17 @@ function workerRoutes({ fleet: { workers }, origin = 'selection' }: SelectionApi
 }
 
 function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions): JsonRoute[] {
-  const post = (path: string, handle: JsonRoute['handle']): JsonRoute => ({
+  const post = (path: string, handle: JsonRoute['handle'], isHot = false): JsonRoute => ({
     method: 'POST',
     path,
     access: 'client',
     takesBody: true,
+    isHot,
     handle,
   })
+  const hotPost = (path: string, handle: JsonRoute['handle']): JsonRoute => post(path, handle, true)
   return [
-    post('/select', (request) => {
+    hotPost('/select', (request) => {
       const body = request.body(readSelection)
       const { selection_id: selectionId, advisory: isAdvisory = false } = body
       const name = partitionOf(body)
@@ -121,7 +123,7 @@ function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions
       const explanation = body.explain === true ? explanationJson(fleet.explain(name, asked)) : undefined
       return { status: 200, body: { ...answer, explanation } }
     }),
-    post('/select_and_reserve', (request) => {
+    hotPost('/select_and_reserve', (request) => {
       const body = request.body(readSelection)
       const { selection_id: selectionId = randomUUID() } = body
       const name = partitionOf(body)
@@ -147,7 +149,7 @@ function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions
       const answer = selectionJson(selection, busyFacts, { selectionId, isBooked: true, isAdvisory: false })
       return { status: 200, body: { ...answer, explanation } }
     }),
-    post('/reservations', (request) => {
+    hotPost('/reservations', (request) => {
       const body = request.body(readReservation)
       const { selection_id: requestId, worker_id: workerId } = body
       const name = partitionOf(body)

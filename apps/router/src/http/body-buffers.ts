@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { HttpError } from '../http/http-error.js'
+import { HttpError } from './http-error.js'
 
 /** What bodies may take, bytes and milliseconds. */
 export interface BodyLimits {
@@ -13,7 +13,7 @@ export interface BodyLimits {
 
 const mebibyte = 1024 * 1024
 
-/** The bodies that a proxy holds. They count from their first byte until they are let go. */
+/** The bodies that a front door holds. They count from their first byte until they are let go. */
 export class BodyBuffers {
   readonly #bodyBytes: number
   readonly #allBytes: number
