@@ -5,4 +5,5 @@ import { endWithOutput } from './output-errors.js'
 import { processContext } from './process-context.js'
 
 endWithOutput()
-await runCli(process.argv.slice(2), processContext('router explain', process.cwd()))
+const program = process.env['npm_lifecycle_event'] === 'npx' ? 'npx router' : 'router'
+await runCli(process.argv.slice(2), processContext(program, process.cwd()))

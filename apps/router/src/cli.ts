@@ -5,12 +5,12 @@ import type { CommandContext } from './command-context.js'
 import { explainCommand } from './commands/explain.js'
 import { serveCommand } from './commands/serve.js'
 
-const examples = `
+const examplesOf = (program: string): string => `
 Examples:
-  router serve --worker http://10.0.0.1:8000 --worker http://10.0.0.2:8000   one endpoint in front of two engines
-  router serve --help                                                        every setting
-  router explain                                                             one selection, taken apart
-  router explain --role decode --json                                        the same for another role, for a program`
+  ${program} serve --worker http://10.0.0.1:8000 --worker http://10.0.0.2:8000   one endpoint in front of two engines
+  ${program} serve --help                                                        every setting
+  ${program} explain                                                             one selection, taken apart
+  ${program} explain --role decode --json                                        the same for another role, for a program`
 
 /** Runs `router` with arguments. Sets the exit code: 0 done, 1 a file or a selection failed, 2 wrong use. Never throws for those. */
 export async function runCli(args: readonly string[], context: CommandContext): Promise<void> {
@@ -19,14 +19,14 @@ export async function runCli(args: readonly string[], context: CommandContext): 
     .version(__PACKAGE_VERSION__)
     .addCommand(serveCommand(context))
     .addCommand(explainCommand(context))
-    .addHelpText('after', examples)
+    .addHelpText('after', examplesOf(context.program))
   for (const command of [program, ...program.commands]) {
     command.exitOverride().configureOutput({
       writeOut: (text) => context.write(text.trimEnd()),
       writeErr: (text) => context.writeError(printableLines(text.trimEnd())),
     })
-    const invocation = command.name() === 'explain' ? context.invocation : commandLine(command)
-    command.showHelpAfterError(`see ${invocation} --help`)
+    const name = command === program ? '' : ` ${command.name()}`
+    command.showHelpAfterError(`see ${context.program}${name} --help`)
   }
   try {
     await program.parseAsync(args, { from: 'user' })
@@ -38,9 +38,4 @@ export async function runCli(args: readonly string[], context: CommandContext): 
       context.exit(1)
     } else throw error
   }
-}
-
-/** `router serve`. */
-function commandLine(command: Command): string {
-  return command.parent === null ? 'router' : `router ${command.name()}`
 }

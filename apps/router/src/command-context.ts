@@ -12,8 +12,8 @@ export interface CommandContext {
   /** Whether a person reads the log as it comes. */
   readonly hasReader: boolean
   readonly colors: ReturnType<typeof createColors>
-  /** How the user started the command, for examples: `router explain` or `npm start --`. */
-  readonly invocation: string
+  /** How the user calls the router, for examples: `router` or `npx router`. */
+  readonly program: string
   /** Absolute folder that relative paths start from: where the user stands. */
   readonly folder: string
   /** u64. */

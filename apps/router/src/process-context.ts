@@ -5,7 +5,7 @@ import type { CommandContext } from './command-context.js'
 import { type LogOutput, logOutput } from './observe/log-output.js'
 
 /** The context of a real process. */
-export function processContext(invocation: string, folder: string): CommandContext {
+export function processContext(program: string, folder: string): CommandContext {
   let log: LogOutput | undefined
   return {
     environment: process.env,
@@ -17,7 +17,7 @@ export function processContext(invocation: string, folder: string): CommandConte
     },
     hasReader: process.stderr.isTTY,
     colors: picocolors.createColors(picocolors.isColorSupported && process.stdout.isTTY),
-    invocation,
+    program,
     folder,
     randomSeed: () => randomBytes(8).readBigUInt64LE(),
     nowMs: () => performance.now(),

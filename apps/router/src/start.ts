@@ -5,4 +5,4 @@ import { processContext } from './process-context.js'
 // What `npm start` runs. npm runs it in the folder of the workspace, and says where the user stands.
 
 const folder = process.env['INIT_CWD'] ?? process.cwd()
-await runStart(process.argv.slice(2), processContext('npm start --', folder))
+await runStart(process.argv.slice(2), processContext('npx router', folder))

@@ -91,6 +91,16 @@ test('a package whose top-level await never settles is named', async () => {
   expect(errors).toContain('error: ROUTER_POLICY_PACKAGE_LOAD_FAILED')
 })
 
+test('examples begin as the user did: npx router, or router', async () => {
+  const environment = { npm_lifecycle_event: 'npx' }
+  const { output } = await node([binary, 'serve', '--help'], { environment })
+  expect(output).toMatch(/^ +npx router serve --worker http/mu)
+  expect((await node([binary, 'serve', '--prot'], { environment })).errors).toContain(
+    'see npx router serve --help',
+  )
+  expect((await node([binary, 'serve', '--prot'])).errors).toContain('see router serve --help')
+})
+
 describe('router serve', () => {
   const started: { readonly kill: () => void }[] = []
   afterEach(() => started.splice(0).forEach(({ kill }) => kill()))

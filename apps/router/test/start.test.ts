@@ -29,7 +29,7 @@ function startWith(environment: Readonly<Record<string, string>>, ...args: strin
     writeLog: () => undefined,
     hasReader: true,
     colors: picocolors.createColors(false),
-    invocation: 'npm start --',
+    program: 'npx router',
     folder: process.cwd(),
     randomSeed: () => 1n,
     nowMs: () => performance.now(),

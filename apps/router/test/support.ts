@@ -23,7 +23,7 @@ export async function run(args: readonly string[], environment: Record<string, s
     writeLog: (line) => errors.push(line.trimEnd()),
     hasReader: true,
     colors: picocolors.createColors(false),
-    invocation: 'router explain',
+    program: 'router',
     folder: process.cwd(),
     randomSeed: () => 1n,
     nowMs: () => 0,

@@ -37,7 +37,7 @@ const passedOn: readonly SettingDefinition[] = Object.values(selectionSettings).
 
 /** `router explain`: one selection of a fleet file, taken apart. */
 export function explainCommand(context: CommandContext): Command {
-  const { invocation, folder } = context
+  const { program, folder } = context
   const command = new Command('explain')
     .description(
       'take one selection apart: why each rank was rejected, or what it cost, and how the choice follows',
@@ -60,7 +60,7 @@ export function explainCommand(context: CommandContext): Command {
     .option('--json', 'print the whole explanation as JSON')
   command.optionsGroup('Router settings, as the policy file and the environment have them:')
   for (const { flag, description } of passedOn) command.option(`--${flag} <value>`, description)
-  command.addHelpText('after', () => helpExamples(invocation))
+  command.addHelpText('after', () => helpExamples(program))
   return command.action(async () => {
     const exitCode = await explain(command.opts<ExplainOptions>(), context)
     context.exit(exitCode)
@@ -155,29 +155,29 @@ function parseSeed(text: string): bigint {
   throw new InvalidArgumentError('Accepted: an integer from 0 to 2^64 - 1.')
 }
 
-function helpExamples(invocation: string): string {
+function helpExamples(program: string): string {
   return `
 Examples:
-  ${invocation}                                   the example fleet and policy
-  ${invocation} --role decode                     what another role decides
-  ${invocation} --policy-config my-policy.yaml    your policy file, Dynamo's or ours
-  ${invocation} --fleet my-fleet.yaml --json      your fleet, for a program
-  ${invocation} --seed 7                          the same draw among equals every time
+  ${program} explain                                   the example fleet and policy
+  ${program} explain --role decode                     what another role decides
+  ${program} explain --policy-config my-policy.yaml    your policy file, Dynamo's or ours
+  ${program} explain --fleet my-fleet.yaml --json      your fleet, for a program
+  ${program} explain --seed 7                          the same draw among equals every time
 
 Exit code: 0 a rank was chosen, 1 none was or a file is wrong, 2 wrong use.`
 }
 
-function nextSteps({ invocation, folder }: CommandContext, role: WorkerRole): string {
+function nextSteps({ program, folder }: CommandContext, role: WorkerRole): string {
   const other = role === 'decode' ? 'aggregated' : 'decode'
   const lines = [
-    [`${invocation} --role ${other}`, `the same moment, decided by the policy of ${other}`],
-    [`${invocation} --router-worker-selection-policy default`, 'by the built-in policy'],
+    [`${program} explain --role ${other}`, `the same moment, decided by the policy of ${other}`],
+    [`${program} explain --router-worker-selection-policy default`, 'by the built-in policy'],
     [
-      `${invocation} --router-worker-selection-policy default --router-temperature 0.5`,
+      `${program} explain --router-worker-selection-policy default --router-temperature 0.5`,
       'and with a spread choice',
     ],
     [
-      `${invocation} --policy-config FILE --fleet FILE`,
+      `${program} explain --policy-config FILE --fleet FILE`,
       `your own: copy ${shortPath(examplePolicy, folder)} and fleet.yaml beside it`,
     ],
   ]

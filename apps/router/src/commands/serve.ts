@@ -13,25 +13,26 @@ import { type ServeTexts, addServeOptions } from './serve-options.js'
 /** What is still open so long after the second request to stop is left to the system. */
 const abortMs = 1000
 
-const examples = `
-Every flag is a variable too: --router-ttl-secs is ROUTER_TTL_SECS. A flag wins over its variable, that over Dynamo's (DYN_ROUTER_TTL_SECS), and
-the router section of the policy file over all of them. Secrets are variables alone: ROUTER_ADMIN_TOKEN, ROUTER_API_KEYS.
+const examplesOf = (program: string): string => `
+Every flag is a variable too: --router-ttl-secs is ROUTER_TTL_SECS, --port is ROUTER_HTTP_PORT. A flag wins over its variable, that over
+Dynamo's (DYN_ROUTER_TTL_SECS), and the router section of the policy file over all of them. Secrets come from files or from the variables
+ROUTER_ADMIN_TOKEN and ROUTER_API_KEYS, never from flags.
 
 Examples:
   two engines behind one endpoint, on port 8000
-    router serve --worker http://10.0.0.1:8000 --worker http://10.0.0.2:8000
+    ${program} serve --worker http://10.0.0.1:8000 --worker http://10.0.0.2:8000
   with KV events, and a tokenizer so that prompts are matched token by token
-    router serve --worker http://10.0.0.1:8000,kv_events_endpoint=tcp://10.0.0.1:5557 --tokenizer ./llama-3
+    ${program} serve --worker http://10.0.0.1:8000,kv_events_endpoint=tcp://10.0.0.1:5557 --tokenizer ./llama-3
   engines that come and go: a file that is watched, or a name with an address for each
-    router serve --worker-file workers.yaml
-    router serve --worker-dns vllm.default.svc:8000
+    ${program} serve --worker-file workers.yaml
+    ${program} serve --worker-dns vllm.default.svc:8000
   a policy of your own, or another one that is shipped
-    router serve --worker-file workers.yaml --router-policy-config policy.yaml
-    router serve --worker-file workers.yaml --policy prefix-affinity
+    ${program} serve --worker-file workers.yaml --router-policy-config policy.yaml
+    ${program} serve --worker-file workers.yaml --policy prefix-affinity
   for others than this machine
-    ROUTER_ADMIN_TOKEN=... router serve --host 0.0.0.0 --api-key-file keys.txt --worker-file workers.yaml
+    ROUTER_ADMIN_TOKEN=... ${program} serve --host 0.0.0.0 --api-key-file keys.txt --worker-file workers.yaml
   the selection API alone: it answers which worker should get a request, and contacts none
-    router serve --selection-port 8092
+    ${program} serve --selection-port 8092
 
   curl http://127.0.0.1:8000/v1/chat/completions -H 'content-type: application/json' \\
     -d '{"model": "llama-3", "messages": [{"role": "user", "content": "Hello"}]}'
@@ -45,7 +46,7 @@ export function serveCommand(context: CommandContext): Command {
     .description(
       'one endpoint in front of many engines, and an API that answers which of them should get a request',
     )
-    .addHelpText('after', examples)
+    .addHelpText('after', examplesOf(context.program))
   const read = addServeOptions(command)
   return command.action(async () => serve(read(command), context))
 }
