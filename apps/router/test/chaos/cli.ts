@@ -8,8 +8,10 @@ import { type ChaosCounts, type ChaosReport, runChaos } from './chaos-run.js'
 
 // Started by `npm run chaos`: engines that die and hang, clients that go, and what becomes of the router's promises.
 
-const usage = 'usage: npm run chaos -- [--requests <count>] [--seed <number>] [--engines <2 to 26>] [--json]'
 const defaults = { requests: 20_000, seed: 1, engines: 4 }
+const usage = `usage: npm run chaos -- [--requests <count>] [--seed <number>] [--engines <2 to 26>] [--json]
+  Requests to a router while its engines die, hang and come back and clients leave; counts every broken promise.
+  Without arguments: ${defaults.requests} requests, seed ${defaults.seed}, ${defaults.engines} engines; minutes. Exit code: 0 no violation, 1 some, 2 wrong use.`
 /** Requests before the first look at the heap. */
 const firstRequests = 5000
 
@@ -71,6 +73,10 @@ function pair(first: number | undefined, end: number | undefined): string {
 }
 
 async function main(args: readonly string[]): Promise<number> {
+  if (args.includes('--help')) {
+    process.stdout.write(`${usage}\n`)
+    return 0
+  }
   const options = optionsOf(args)
   if (options === undefined) {
     process.stderr.write(`${usage}\n`)

@@ -2,8 +2,10 @@ import fc from 'fast-check'
 import { BothReaders } from '../support/both-readers.js'
 import { anyPayload } from '../support/payloads.js'
 
-const USAGE = 'usage: npm run fuzz -- [--cases <count>] [--seed <number>]'
 const DEFAULTS = { cases: 1_000_000, seed: 1 }
+const USAGE = `usage: npm run fuzz -- [--cases <count>] [--seed <number>]
+  Feeds random payloads to both readers of engine events: they must agree, and nothing may throw.
+  Without arguments: ${DEFAULTS.cases} cases, seed ${DEFAULTS.seed}; some minutes. Exit code: 0 all passed, 1 one failed, 2 wrong use.`
 /** Cases that share two sources; what a source remembers makes no case slower than that. */
 const CASES_PER_ROUND = 5000
 
@@ -43,9 +45,16 @@ function fuzz({ cases, seed }: typeof DEFAULTS): string | undefined {
   return undefined
 }
 
-const options = optionsOf(process.argv.slice(2))
-const fault = options === undefined ? USAGE : fuzz(options)
-if (fault !== undefined) {
+function main(args: readonly string[]): number {
+  if (args.includes('--help')) {
+    process.stdout.write(`${USAGE}\n`)
+    return 0
+  }
+  const options = optionsOf(args)
+  const fault = options === undefined ? USAGE : fuzz(options)
+  if (fault === undefined) return 0
   process.stderr.write(`${fault}\n`)
-  process.exitCode = 1
+  return options === undefined ? 2 : 1
 }
+
+process.exitCode = main(process.argv.slice(2))

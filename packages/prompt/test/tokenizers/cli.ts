@@ -8,7 +8,10 @@ import { PromptTokenizer } from '../../src/tokenizer/prompt-tokenizer.js'
 import { checkProperties } from './properties.js'
 import { differingCases } from './recorded.js'
 
-const USAGE = 'usage: npm run tokenizers -- [--cases <count>] [--seed <number>]'
+const DEFAULTS = { cases: 400, seed: 1 }
+const USAGE = `usage: npm run tokenizers -- [--cases <count>] [--seed <number>]
+  Compares the ids of four real tokenizers with whole prompts and with the Rust library. Fetches three of them once, 370 MB.
+  Without arguments: ${DEFAULTS.cases} cases each, seed ${DEFAULTS.seed}; some minutes. Exit code: 0 all passed, 1 one failed, 2 wrong use.`
 const VERSION = '3.7.2'
 const CACHE = fileURLToPath(new URL('../../../../node_modules/.cache/router/tokenizers', import.meta.url))
 const NAMES = ['qwen3', 'llama3_1', 'gemma3', 'deepseek_v3'] as const
@@ -16,8 +19,8 @@ const NAMES = ['qwen3', 'llama3_1', 'gemma3', 'deepseek_v3'] as const
 type Name = (typeof NAMES)[number]
 
 /** Whole numbers by name; undefined = the arguments are something else. */
-function optionsOf(args: readonly string[]): { cases: number; seed: number } | undefined {
-  const options = { cases: 400, seed: 1 }
+function optionsOf(args: readonly string[]): typeof DEFAULTS | undefined {
+  const options = { ...DEFAULTS }
   for (let index = 0; index < args.length; index += 2) {
     const name = args[index] === '--cases' ? 'cases' : args[index] === '--seed' ? 'seed' : undefined
     const value = args[index + 1]
@@ -89,10 +92,14 @@ function checkRandom(name: Name, numRuns: number, seed: number): string | undefi
 }
 
 async function main(args: readonly string[]): Promise<number> {
+  if (args.includes('--help')) {
+    process.stdout.write(`${USAGE}\n`)
+    return 0
+  }
   const options = optionsOf(args)
   if (options === undefined) {
     process.stderr.write(`${USAGE}\n`)
-    return 1
+    return 2
   }
   if (!(await install())) {
     process.stderr.write('the tokenizers could not be installed: see the messages of npm above\n')
