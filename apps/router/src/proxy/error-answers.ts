@@ -48,6 +48,17 @@ export function failureAnswer(isLate: boolean, status: number | undefined): Omit
   return { status: status ?? 502, code: 'upstream_failed', message }
 }
 
+/** `Retry-After` of that answer: what the engine said, else what every 429 and 503 of the router says; names and values by turns. */
+export function retryAfterOf(
+  status: number,
+  ofEngine: string | undefined,
+  { retryAfterSecs }: OverloadAnswers,
+): string[] {
+  const isBusy = (status === 429 || status === 503) && retryAfterSecs > 0
+  const value = ofEngine ?? (isBusy ? String(retryAfterSecs) : undefined)
+  return value === undefined ? [] : ['retry-after', value]
+}
+
 /** The one event with which a stream ends that broke off. */
 export function brokenStreamEvent(
   endpoint: ProxyEndpoint | undefined,

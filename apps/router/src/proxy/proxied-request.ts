@@ -6,7 +6,13 @@ import { recorderOf } from '../observe/proxy-decisions.js'
 import { answerExtras, extrasEvent, placementHeaders } from './answer-extras.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyEndpoint } from './endpoints.js'
-import { brokenStreamEvent, failureAnswer, proxyAnswerOf, sendRefusal } from './error-answers.js'
+import {
+  brokenStreamEvent,
+  failureAnswer,
+  proxyAnswerOf,
+  retryAfterOf,
+  sendRefusal,
+} from './error-answers.js'
 import { type LiveRequest, type ProxyState, type RequestStage, stageOf } from './proxy-state.js'
 import { RequestBookings } from './request-bookings.js'
 import { type RequestEnding, requestFacts } from './request-facts.js'
@@ -271,8 +277,8 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
 
   /** Every try failed: the last status, in the router's own words. */
   #giveUp({ failure, status, retryAfter }: FailedAttempt): void {
-    const headers = retryAfter === undefined ? [] : ['retry-after', retryAfter]
-    this.#answer(failureAnswer(failure === 'timeout', status), headers)
+    const answer = failureAnswer(failure === 'timeout', status)
+    this.#answer(answer, retryAfterOf(answer.status, retryAfter, this.#state.settings.overload))
   }
 
   #refuse(error: unknown): void {

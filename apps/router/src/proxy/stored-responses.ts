@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { OverloadAnswers } from '../http/answers.js'
 import { HttpError } from '../http/http-error.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyTarget } from './endpoints.js'
-import { brokenStreamEvent, sendRefusal } from './error-answers.js'
+import { brokenStreamEvent, failureAnswer, retryAfterOf, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
 import { type LiveRequest, type ProxyState, stageOf } from './proxy-state.js'
 import { keyFor } from './worker-request.js'
@@ -39,7 +40,7 @@ export function relayStored(
     identified: () => undefined,
     ended: (outcome) => {
       live.delete(alive)
-      answer(response, attempt, outcome, addedHeaders)
+      answer(response, attempt, outcome, addedHeaders, settings.overload)
     },
   }
   const attempt = new Attempt(owner, state.watch?.begin(workerId!), {
@@ -83,16 +84,16 @@ function answer(
   attempt: Attempt,
   outcome: AttemptOutcome,
   headers: readonly string[],
+  overload: OverloadAnswers,
 ): void {
   if (outcome.kind !== 'failed' && outcome.kind !== 'broken') return
   const isLate = outcome.failure === 'timeout'
-  const code = isLate ? 'upstream_timeout' : 'upstream_failed'
-  const message = isLate
-    ? 'the engine did not answer in time'
-    : 'the engine broke off, or could not be reached'
   if (outcome.kind === 'failed') {
-    const status = outcome.status ?? (isLate ? 504 : 502)
-    sendRefusal(response, { status, code, message, details: undefined }, headers)
-  } else if (attempt.isStream) response.end(brokenStreamEvent(undefined, code, message))
-  else response.destroy()
+    const refusal = failureAnswer(isLate, outcome.status)
+    const retryAfter = retryAfterOf(refusal.status, outcome.retryAfter, overload)
+    sendRefusal(response, refusal, [...headers, ...retryAfter])
+  } else if (attempt.isStream) {
+    const { code, message } = failureAnswer(isLate, undefined)
+    response.end(brokenStreamEvent(undefined, code, message))
+  } else response.destroy()
 }

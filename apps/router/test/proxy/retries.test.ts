@@ -151,6 +151,28 @@ describe('F6: nothing is tried again', () => {
     expect(router.booked()).toBe(0)
   })
 
+  test.each([
+    [503, '1'],
+    [500, null],
+  ])(
+    'where the engine says nothing of when to come again, a %i has the Retry-After of the router: %s',
+    async (status, retryAfter) => {
+      let asked = 0
+      const engine = await serverOf((request, response) => {
+        request.resume()
+        response.writeHead(asked++ === 0 ? 200 : status, { 'content-type': 'application/json' })
+        response.end('{"id":"resp_1","object":"response"}')
+      })
+      const router = await proxyOf([engine])
+      await ask(router, '/v1/responses', { model: 'mock-model', input: 'hello' })
+      const answers = [await ask(router, chatPath, chat('hello')), await ask(router, '/v1/responses/resp_1')]
+      for (const answer of answers) {
+        expect([answer.status, answer.json.error.code]).toEqual([status, 'upstream_failed'])
+        expect(answer.headers.get('retry-after')).toBe(retryAfter)
+      }
+    },
+  )
+
   test('where there is nobody else: 502 without an answer, 504 without one in time', async () => {
     const nobody = await closedPort()
     const dead = await ask(await proxyOf([{ url: nobody }]), chatPath, chat('hello'))
