@@ -49,7 +49,7 @@ export class BodyBuffers {
       if (outcome instanceof HttpError) release()
       done(outcome)
     }
-    const count = (bytes: number): boolean => {
+    const fits = (bytes: number): boolean => {
       if (counted + bytes > this.#bodyBytes) {
         finish(new HttpError('body_too_large', `the body has more than ${this.#bodyBytes} bytes`))
         return false
@@ -60,20 +60,20 @@ export class BodyBuffers {
         )
         return false
       }
+      return true
+    }
+    const count = (bytes: number): boolean => {
+      if (!fits(bytes)) return false
       counted += bytes
       this.#held += bytes
       return true
     }
-    const announced = Number(request.headers['content-length'] ?? 0)
-    let unannounced = -announced
     const take = (chunk: Buffer): void => {
-      unannounced += chunk.length
-      // Only what was not announced has to be counted as it comes.
-      if (unannounced > 0 && !count(Math.min(unannounced, chunk.length))) return
-      chunks.push(chunk)
+      if (count(chunk.length)) chunks.push(chunk)
     }
     const end = (): void => finish(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-    if (!count(announced)) return release
+    // What is announced takes no room yet: it may never come.
+    if (!fits(Number(request.headers['content-length'] ?? 0))) return release
     request
       .on('data', take)
       .on('end', end)

@@ -143,9 +143,11 @@ function clientErrorOf(error: Error & { readonly code?: string }): HttpError {
   return new HttpError('bad_http', 'this is no valid HTTP request')
 }
 
-/** Answers where there is no reply to answer with, and hangs up. */
+/** Answers where there is no reply to answer with, and hangs up; only hangs up where another answer is under way. */
 function refuseOnSocket(socket: Socket, error: HttpError, door: FrontDoor): void {
-  if (!socket.writable) {
+  // Kept there by Node for this very question.
+  const { _httpMessage: current } = socket as Socket & { readonly _httpMessage?: ServerResponse | null }
+  if (!socket.writable || current?.headersSent === true) {
     socket.destroy()
     return
   }

@@ -275,6 +275,16 @@ describe('bodies are bounded', () => {
   })
 })
 
+test('a body that is announced and never comes takes nobody its room', async () => {
+  const router = await proxyOf([await engineOf()], { proxy: { bodies: { bodyBytes: 1000, allBytes: 1500 } } })
+  const mute = connect(router.port, '127.0.0.1')
+  afterTest(() => mute.destroy())
+  const head = `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`
+  mute.write(`${head}content-length: 1000\r\n\r\n{`)
+  await until('it is being read', () => router.proxy.sizes.bodyBytes === 1)
+  expect((await ask(router, chatPath, chat('x'.repeat(800)))).status).toBe(200)
+})
+
 /** Sends bytes, and reads what comes until the connection ends or 2 KiB came. */
 function rawAnswer(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
