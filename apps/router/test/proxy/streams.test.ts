@@ -80,6 +80,28 @@ describe('A7: streams', () => {
     expect(router.booked()).toBe(0)
   })
 
+  test('get no refusal into their midst when what follows on the connection is no request', async () => {
+    const engine = await serverOf((_request, response) => {
+      response.writeHead(200, streaming).write(event('a'))
+    })
+    const router = await proxyOf([engine])
+    const body = JSON.stringify(stream)
+    const received = await new Promise<string>((resolve) => {
+      const socket = connect({ host: '127.0.0.1', port: router.port })
+      afterTest(() => socket.destroy())
+      let text = ''
+      socket.write(
+        `POST ${chatPath} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      )
+      socket.once('data', () => socket.write('JUNK\r\n\r\n'))
+      socket.on('data', (chunk) => (text += chunk.toString()))
+      socket.once('close', () => resolve(text))
+    })
+    expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1)
+    await until('freed', () => router.booked() === 0)
+    expect(router.finished).toMatchObject([{ ending: 'client_gone' }])
+  })
+
   test('leave with their headers in one write', async () => {
     const engine = await serverOf((_request, response) => {
       response.writeHead(200, streaming).flushHeaders()
