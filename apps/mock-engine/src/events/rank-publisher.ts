@@ -2,7 +2,7 @@ import { Publisher } from 'zeromq'
 import { seededRandom } from '../engine/seeded-random.js'
 import type { RankEventSockets } from '../engine/serving.js'
 import { type EventForm, type HashForm, encodeBatch } from './batch-encoding.js'
-import { bindSocket } from './bind-socket.js'
+import { bindSocket, closeSocket, sendOrLose } from './bind-socket.js'
 import type { CacheEvent } from './cache-event.js'
 import { endpointOfRank, invalidEndpoint, isBoundByEngine, isIpv6, reachable } from './endpoints.js'
 import { EventLog, sequenceFrame } from './event-log.js'
@@ -94,14 +94,13 @@ export class RankPublisher {
       return
     }
     this.batches++
-    this.#publisher.send([this.#topic, sequenceFrame(BigInt(sequence)), payload]).catch(() => undefined)
+    void sendOrLose(this.#publisher, [this.#topic, sequenceFrame(BigInt(sequence)), payload])
   }
 
   /** Does not wait for anybody. */
   async close(): Promise<void> {
-    if (this.#isBound) await this.#publisher.unbind(this.#endpoint).catch(() => undefined)
+    closeSocket(this.#publisher, this.#isBound ? this.#endpoint : '')
     this.#isBound = false
-    this.#publisher.close()
     await this.#replay?.close()
   }
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Router } from 'zeromq'
-import { bindSocket } from './bind-socket.js'
+import { bindSocket, closeSocket, sendOrLose } from './bind-socket.js'
 import { type EventLog, sequenceFrame } from './event-log.js'
 
 const terminator = sequenceFrame(2n ** 64n - 1n)
@@ -30,8 +30,7 @@ export class ReplaySocket {
   }
 
   async close(): Promise<void> {
-    if (this.#endpoint !== '') await this.#socket.unbind(this.#endpoint).catch(() => undefined)
-    this.#socket.close()
+    closeSocket(this.#socket, this.#endpoint)
     await this.#answering
   }
 
@@ -42,18 +41,13 @@ export class ReplaySocket {
       const end = this.#log.next
       // Beyond what a number holds exactly there is no batch.
       const first = Math.max(Number(wanted.readBigUInt64BE()), this.#log.first)
-      for (let sequence = first; sequence < end; sequence++) {
+      for (let sequence = first; sequence < end && !this.#socket.closed; sequence++) {
         const payload = this.#log.get(sequence)
         if (payload !== undefined)
-          await this.#reply([identity!, empty, sequenceFrame(BigInt(sequence)), payload])
+          await sendOrLose(this.#socket, [identity!, empty, sequenceFrame(BigInt(sequence)), payload])
         if ((sequence - first) % repliesPerTurn === repliesPerTurn - 1) await nextTurn()
       }
-      await this.#reply([identity!, empty, terminator, empty])
+      await sendOrLose(this.#socket, [identity!, empty, terminator, empty])
     }
-  }
-
-  /** Who has left gets nothing. */
-  async #reply(frames: Uint8Array[]): Promise<void> {
-    await this.#socket.send(frames).catch(() => undefined)
   }
 }

@@ -186,6 +186,26 @@ describe('the replay socket', () => {
       await publisher.close()
     }
   })
+
+  it('may be closed at any moment of an answer; what is told to closed sockets is lost', async () => {
+    for (const pauseMs of [0, 1, 2, 4, 8]) {
+      const publisher = new RankPublisher(
+        0,
+        { flavour: 'vllm', hashes: 'u64' },
+        { endpoint: live, replayEndpoint: replay },
+      )
+      await publisher.open({ endpoint: live, isBound: true, replayEndpoint: replay })
+      for (let batch = 0; batch < 2000; batch++) publisher.publish([{ kind: 'cleared' }])
+      const { sockets } = publisher
+      const gone = [replayed(sockets.replayEndpoint!, 0n), replayed(sockets.replayEndpoint!, 0n)]
+      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      const closed = publisher.close()
+      publisher.publish([{ kind: 'cleared' }])
+      await closed
+      publisher.publish([{ kind: 'cleared' }])
+      for (const asked of gone) asked.catch(() => undefined)
+    }
+  })
 })
 
 it('a batch that is not kept any more, or not yet, is none', () => {
