@@ -99,6 +99,11 @@ export class Fleet {
     return this.#partitions.list()
   }
 
+  /** The partition of this name, whether or not it takes requests; `undefined` = it never had a complete worker. */
+  find(name: PartitionName): FleetPartition | undefined {
+    return this.#partitions.find(name)
+  }
+
   /** The partition of a request. Error: `ROUTER_NOT_READY` when no worker of it takes requests. */
   ready(name: PartitionName): FleetPartition {
     return this.#partitions.ready(name)

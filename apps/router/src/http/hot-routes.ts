@@ -4,6 +4,7 @@ import { type FrontDoor, type OverloadAnswers, answerOf, refusalBody } from './a
 import { BodyBuffers, type BodyLimits } from './body-buffers.js'
 import { HttpError } from './http-error.js'
 import { writeJson } from './json-writer.js'
+import { pathOf } from './request-head.js'
 
 /** Type of JSON answers. */
 export const jsonType = 'application/json; charset=utf-8'
@@ -80,8 +81,7 @@ export class HotRoutes {
   take(request: IncomingMessage, response: ServerResponse): boolean {
     if (request.method !== 'POST') return false
     const url = request.url!
-    const mark = url.indexOf('?')
-    const path = mark < 0 ? url : url.slice(0, mark)
+    const path = pathOf(url)
     const route = this.#routes.get(path)
     if (route === undefined) return false
     this.#tell(path, response)

@@ -12,6 +12,7 @@ import { type FrontDoor, type OverloadAnswers, answerOf, refusalBody } from './a
 import { HotRoutes, jsonType } from './hot-routes.js'
 import { HttpError } from './http-error.js'
 import { type JsonValue, writeJson } from './json-writer.js'
+import { pathOf } from './request-head.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -106,7 +107,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     send(
       request,
       reply,
-      new HttpError('not_found', `there is no path '${request.url.split('?')[0]!.slice(0, 100)}'`),
+      new HttpError('not_found', `there is no path '${pathOf(request.url).slice(0, 100)}'`),
     ),
   )
   return server

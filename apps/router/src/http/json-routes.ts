@@ -7,6 +7,7 @@ import { HttpError } from './http-error.js'
 import type { Read } from './json-fields.js'
 import { JsonReader } from './json-reader.js'
 import { type JsonValue, writeJson } from './json-writer.js'
+import { checkContentType } from './request-head.js'
 
 /** A request as a JSON route sees it. */
 export interface JsonRequest {
@@ -102,6 +103,15 @@ export function addJsonRoutes(
   }
 }
 
+/** The worker that a part of the path names. Error: `bad_request`. */
+export function workerIdIn({ parameter }: JsonRequest, name: string): bigint {
+  const text = parameter(name)
+  const id = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n
+  if (id >= 0n && id <= 0xffff_ffff_ffff_ffffn) return id
+  const message = `'${text.slice(0, 40)}' is no worker id; accepted: an unsigned 64-bit integer`
+  throw new HttpError('bad_request', message)
+}
+
 function written({ status, body, text }: JsonAnswer, textKey: string | undefined): WrittenAnswer {
   if (text !== undefined) return { status, ...text }
   return { status, contentType: jsonType, content: writeJson(body, textKey) }
@@ -147,13 +157,4 @@ function queryOf(url: string): URLSearchParams {
 
 function hasBody(headers: IncomingHttpHeaders): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
-}
-
-function checkContentType(headers: IncomingHttpHeaders): void {
-  const given = headers['content-type'] ?? ''
-  if (given === 'application/json') return
-  const type = given.split(';')[0]!.trim().toLowerCase()
-  if (/^application\/(?:json|[^/\s]+\+json)$/.test(type)) return
-  const message = `content type '${type}' is not accepted here; accepted: application/json, application/*+json`
-  throw new HttpError('unsupported_media_type', message)
 }

@@ -7,6 +7,7 @@ import type { HealthCauses } from '../fleet/health-causes.js'
 import type { JsonRoute } from '../http/json-routes.js'
 import type { OpenAiProxy } from '../proxy/openai-proxy.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
+import { snakeCase } from '../snake-case.js'
 import { BoundedLabels } from './bounded-labels.js'
 import { EventMetrics } from './event-metrics.js'
 import { type Metric, registryOf } from './metric.js'
@@ -166,10 +167,6 @@ export class RouterMetrics {
       ...sizes?.(),
     }
   }
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }
 
 function fleetSizes({ workers, partitions, selectionCache }: Fleet): Sizes {

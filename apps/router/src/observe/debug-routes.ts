@@ -1,10 +1,9 @@
 import type { WorkerEvents } from '@router/kv-events'
-import type { FleetPartition } from '../fleet/fleet-partition.js'
-import { placeOf } from '../fleet/fleet-partition.js'
+import { type FleetPartition, placeOf } from '../fleet/fleet-partition.js'
 import type { Fleet } from '../fleet/fleet.js'
 import { type WorkerView, ranksOf } from '../fleet/worker-registration.js'
 import { HttpError } from '../http/http-error.js'
-import type { JsonRequest, JsonRoute } from '../http/json-routes.js'
+import { type JsonRequest, type JsonRoute, workerIdIn } from '../http/json-routes.js'
 import type { JsonValue } from '../http/json-writer.js'
 import { workerJson } from '../selection-api/worker-json.js'
 import type { DecisionRecords } from './decision-records.js'
@@ -150,23 +149,12 @@ function reportJson({ socketRank, state, causes, cursor }: Reports[number]): {
 
 /** Where a worker is; `undefined` = it is incomplete. */
 function partitionOf(fleet: Fleet, registration: WorkerView['registration']): FleetPartition | undefined {
-  const { model, routingGroup, role } = placeOf(registration)
-  return fleet.partitions.find(
-    ({ name, router }) =>
-      name.model === model &&
-      name.routingGroup === routingGroup &&
-      name.role === role &&
-      router.partition.table.workerIndexOf(registration.workerId) >= 0,
-  )
+  const partition = fleet.find(placeOf(registration))
+  return partition?.has(registration.workerId) === true ? partition : undefined
 }
 
-function workerOf(fleet: Fleet, { parameter }: JsonRequest, key: string): WorkerView {
-  const text = parameter(key)
-  const id = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n
-  if (id < 0n || id > 0xffff_ffff_ffff_ffffn) {
-    const message = `'${text.slice(0, 40)}' is no worker id; accepted: an unsigned 64-bit integer`
-    throw new HttpError('bad_request', message)
-  }
+function workerOf(fleet: Fleet, request: JsonRequest, key: string): WorkerView {
+  const id = workerIdIn(request, key)
   const worker = fleet.workers.get(id)
   if (worker !== undefined) return worker
   throw new HttpError('not_found', `there is no worker ${id}`)

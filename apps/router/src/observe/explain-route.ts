@@ -8,12 +8,11 @@ import { httpErrorOf } from '../proxy/error-answers.js'
 import type { ProxyState } from '../proxy/proxy-state.js'
 import { RequestBookings } from '../proxy/request-bookings.js'
 import { type RequestIntake, takeIn } from '../proxy/request-intake.js'
-import { partitionOf, promptOf, readSelection, termsOf } from '../selection-api/selection-bodies.js'
+import { askedOf, partitionOf, readSelection } from '../selection-api/selection-bodies.js'
 import { type DecisionSubject, decisionJson, routedOnPrompt, routedOnReading } from './decision-json.js'
 
 const defaultPath = '/v1/chat/completions'
 const selectionPaths: readonly string[] = ['/select', '/select_and_reserve']
-const classHeader = 'x-dynamo-meta-policy-class'
 
 export interface ExplainOptions {
   readonly fleet: Fleet
@@ -37,7 +36,7 @@ export function explainRoute({ fleet, proxy, wallMs = Date.now }: ExplainOptions
     const body = request.body(readSelection)
     const name = partitionOf(body)
     const partition = fleet.ready(name)
-    const asked = { prompt: promptOf(body), terms: termsOf(body, request.header(classHeader)) }
+    const asked = askedOf(body, request)
     const routedOn = routedOnPrompt(asked.prompt, partition.shape.blockSize)
     return answer({ path, partition, routedOn, terms: asked.terms }, fleet.explain(name, asked))
   }

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import type { Finding } from '../fleet/health-causes.js'
 import type { AnsweredRequest } from '../http/hot-routes.js'
+import { pathOf } from '../http/request-head.js'
 import type { RequestFacts } from '../proxy/request-facts.js'
 import type { LogLevel } from '../settings/serve-settings.js'
 
@@ -73,7 +74,7 @@ export function createLogger({ format, level, write, wallMs = Date.now }: Router
 export function logApiRequests(server: FastifyInstance, log: RouterLog): void {
   if (!log.tellsApiRequests) return
   server.addHook('onResponse', ({ method, url }, { statusCode: status, elapsedTime: totalMs }, done) => {
-    log.apiRequest({ method, path: url.split('?')[0]!, status, totalMs })
+    log.apiRequest({ method, path: pathOf(url), status, totalMs })
     done()
   })
   server.hotRoutes.onAnswered = (request) => log.apiRequest(request)

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { PromptError } from '@router/prompt'
-import { type Answer, type OverloadAnswers, answerOf, errorTypeOf } from '../http/answers.js'
+import { type Answer, type OverloadAnswers, answerOf, refusalBody } from '../http/answers.js'
 import { HttpError } from '../http/http-error.js'
 import { writeJson } from '../http/json-writer.js'
 import type { ProxyEndpoint } from './endpoints.js'
@@ -13,17 +13,13 @@ export function proxyAnswerOf(error: unknown, overload: OverloadAnswers): Answer
 /** Sends a refusal in the shape of the OpenAI API, and closes the connection where a body may still be on its way. */
 export function sendRefusal(
   response: ServerResponse,
-  { status, code, message, details }: Omit<Answer, 'retryAfterSecs'>,
+  refusal: Omit<Answer, 'retryAfterSecs'>,
   headers: readonly string[],
 ): void {
   if (response.headersSent || response.destroyed) return
-  const body = Buffer.from(
-    writeJson({
-      error: { message, type: errorTypeOf(status), code, param: null, details: details as never },
-    }),
-  )
+  const body = Buffer.from(writeJson(refusalBody('proxy', refusal)))
   if (!response.req.complete) response.shouldKeepAlive = false
-  response.writeHead(status, [
+  response.writeHead(refusal.status, [
     'content-type',
     'application/json',
     'content-length',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { HttpError } from '../http/http-error.js'
 import { writeJson } from '../http/json-writer.js'
+import { checkContentType, pathOf } from '../http/request-head.js'
 import { type ProxyTarget, targetOf } from './endpoints.js'
 import { proxyAnswerOf, sendRefusal } from './error-answers.js'
 import { ProxiedRequest } from './proxied-request.js'
@@ -86,9 +87,7 @@ export class OpenAiProxy {
 
   /** Takes a request that is for one of its paths; false = it is not, and nothing was done. */
   take(request: IncomingMessage, response: ServerResponse): boolean {
-    const url = request.url!
-    const mark = url.indexOf('?')
-    const found = targetOf(mark < 0 ? url : url.slice(0, mark))
+    const found = targetOf(pathOf(request.url!))
     if (found === undefined) return false
     const id = requestIdOf(request)
     try {
@@ -122,7 +121,7 @@ export class OpenAiProxy {
   #serve(target: ProxyTarget, request: IncomingMessage, response: ServerResponse, id: string): void {
     switch (target.kind) {
       case 'routed':
-        checkContentType(request)
+        checkContentType(request.headers)
         new ProxiedRequest(this.#state, target.endpoint, request, response, id).start()
         return
       case 'models': {
@@ -151,13 +150,4 @@ function requestIdOf({ headers }: IncomingMessage): string {
 
 function wrongMethod(method: string, accepted: string): HttpError {
   return new HttpError('method_not_allowed', `${method} is not possible here; accepted: ${accepted}`)
-}
-
-function checkContentType({ headers }: IncomingMessage): void {
-  const given = headers['content-type'] ?? ''
-  if (given === 'application/json') return
-  const type = given.split(';')[0]!.trim().toLowerCase()
-  if (/^application\/(?:json|[^/\s]+\+json)$/.test(type)) return
-  const message = `content type '${type.slice(0, 60)}' is not accepted here; accepted: application/json`
-  throw new HttpError('unsupported_media_type', message)
 }

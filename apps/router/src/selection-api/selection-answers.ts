@@ -5,6 +5,7 @@ import type { FleetPartition } from '../fleet/fleet-partition.js'
 import type { OverlapReport, Reservation, Selection } from '../fleet/fleet-request.js'
 import { unknownBatchTokens } from '../fleet/fleet-settings.js'
 import type { JsonValue } from '../http/json-writer.js'
+import { snakeCase } from '../snake-case.js'
 import type { ConfigOverride } from './selection-bodies.js'
 
 /** From which load on an answer calls a worker busy; absent = it does not say. */
@@ -180,9 +181,6 @@ function snakeCased(value: unknown): JsonValue {
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, inner]) => inner !== undefined)
-      .map(([key, inner]) => [
-        key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-        snakeCased(inner),
-      ]),
+      .map(([key, inner]) => [snakeCase(key), snakeCased(inner)]),
   )
 }

@@ -1,7 +1,7 @@
 import type { HashedPrompt, TokenPrompt } from '@router/core'
 import { RouterError, type SessionContext } from '@router/sdk'
 import type { PartitionName } from '../fleet/fleet-partition.js'
-import type { FleetPrompt, RequestTerms } from '../fleet/fleet-request.js'
+import type { FleetPrompt, FleetRequest, RequestTerms } from '../fleet/fleet-request.js'
 import {
   count,
   double,
@@ -20,6 +20,7 @@ import {
   u32List,
   workerId,
 } from '../http/json-fields.js'
+import type { JsonRequest } from '../http/json-routes.js'
 
 const range = (reader: Parameters<typeof u32>[0]): readonly number[] => [...reader.u32List()]
 const mmObject = objectOf<MmObject>({ mm_hash: required(hash), offsets: optional(listOf(range)) })
@@ -227,8 +228,15 @@ export function promptOf(body: PromptBody, needsContent = true): FleetPrompt {
   return { blocks, promptTokens, loraName } satisfies HashedPrompt
 }
 
-/** What a body says of its request beside the prompt. */
-export function termsOf(body: SelectionBody, policyClass: string | undefined): RequestTerms {
+/** The request of a selection: its prompt, and what body and headers say beside it. Errors: those of `promptOf`. */
+export function askedOf(
+  body: SelectionBody,
+  { header }: Pick<JsonRequest, 'header'>,
+): Required<FleetRequest> {
+  return { prompt: promptOf(body), terms: termsOf(body, header('x-dynamo-meta-policy-class')) }
+}
+
+function termsOf(body: SelectionBody, policyClass: string | undefined): RequestTerms {
   const { affinity_target: target, pinned_worker: pin, routing_constraints: constraints = {} } = body
   return {
     ...overridesOf(body),

@@ -3,7 +3,7 @@ import type { RoutedExplanation } from '@router/core'
 import type { Fleet } from '../fleet/fleet.js'
 import type { WorkerOrigin } from '../fleet/worker-registration.js'
 import { HttpError } from '../http/http-error.js'
-import type { JsonAnswer, JsonRequest, JsonRoute } from '../http/json-routes.js'
+import { type JsonAnswer, type JsonRequest, type JsonRoute, workerIdIn } from '../http/json-routes.js'
 import type { JsonValue } from '../http/json-writer.js'
 import { routedOnPrompt } from '../observe/decision-json.js'
 import type { DecisionRecords } from '../observe/decision-records.js'
@@ -17,6 +17,7 @@ import {
   selectionJson,
 } from './selection-answers.js'
 import {
+  askedOf,
   overridesOf,
   partitionOf,
   promptOf,
@@ -25,7 +26,6 @@ import {
   readQuery,
   readReservation,
   readSelection,
-  termsOf,
 } from './selection-bodies.js'
 import { readWorker, readWorkerChanges, workerJson } from './worker-json.js'
 
@@ -48,7 +48,6 @@ export interface SelectionApiOptions {
 }
 
 const ok: JsonAnswer = { status: 200, body: { status: 'ok' } }
-const classHeader = 'x-dynamo-meta-policy-class'
 
 /** The routes of host.md 14.3. Queues and sessions steer nothing yet: what they need is read and checked. */
 export function selectionRoutes(options: SelectionApiOptions): JsonRoute[] {
@@ -84,7 +83,7 @@ function workerRoutes({ fleet: { workers }, origin = 'selection' }: SelectionApi
       access: 'admin',
       takesBody: true,
       handle: (request) => {
-        const id = workerIdOf(request)
+        const id = workerIdIn(request, 'id')
         return { status: 200, body: workerJson(workers.patch(id, request.body(readWorkerChanges), origin)) }
       },
     },
@@ -93,7 +92,7 @@ function workerRoutes({ fleet: { workers }, origin = 'selection' }: SelectionApi
       path: '/workers/:id',
       access: 'admin',
       handle: (request) => {
-        const id = workerIdOf(request)
+        const id = workerIdIn(request, 'id')
         const drains = request.query('drain') === 'true'
         return { status: 200, body: workerJson(drains ? workers.drain(id) : workers.remove(id)) }
       },
@@ -117,7 +116,7 @@ function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions
       const { selection_id: selectionId, advisory: isAdvisory = false } = body
       const name = partitionOf(body)
       fleet.ready(name)
-      const asked = { prompt: promptOf(body), terms: termsOf(body, request.header(classHeader)) }
+      const asked = askedOf(body, request)
       const selection = fleet.select(name, asked, selectionId)
       const answer = selectionJson(selection, busyFacts, { selectionId, isBooked: false, isAdvisory })
       const explanation = body.explain === true ? explanationJson(fleet.explain(name, asked)) : undefined
@@ -129,7 +128,7 @@ function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions
       const name = partitionOf(body)
       const partition = fleet.ready(name)
       fleet.checkUnbooked(selectionId)
-      const asked = { prompt: promptOf(body), terms: termsOf(body, request.header(classHeader)) }
+      const asked = askedOf(body, request)
       const path = '/select_and_reserve'
       const recorder = decisions?.recorder(partition, false, () => ({
         requestId: selectionId,
@@ -302,14 +301,4 @@ function partitionFilter({ query }: JsonRequest): (model: string, routingGroup: 
   const routingGroup = query('routing_group')
   return (ownModel, ownGroup) =>
     (model === undefined || model === ownModel) && (routingGroup === undefined || routingGroup === ownGroup)
-}
-
-function workerIdOf({ parameter }: JsonRequest): bigint {
-  const text = parameter('id')
-  const id = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n
-  if (id >= 0n && id <= 0xffff_ffff_ffff_ffffn) return id
-  throw new HttpError(
-    'bad_request',
-    `'${text.slice(0, 40)}' is no worker id; accepted: an unsigned 64-bit integer`,
-  )
 }

@@ -17,6 +17,7 @@ import {
   workerId,
 } from '../http/json-fields.js'
 import type { JsonValue } from '../http/json-writer.js'
+import { snakeCase } from '../snake-case.js'
 
 const textMap = mapOf((key) => key, 'text', text)
 const rankMap = mapOf(rankOf, 'a rank', text)
@@ -105,9 +106,7 @@ export function workerJson({ registration, provenance, lifecycle, reasons }: Wor
 function provenanceJson(provenance: Provenance): JsonValue | undefined {
   const entries = Object.entries(provenance)
   if (entries.length === 0) return undefined
-  return Object.fromEntries(
-    entries.map(([key, from]) => [key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), from]),
-  )
+  return Object.fromEntries(entries.map(([key, from]) => [snakeCase(key), from]))
 }
 
 function unlessEmpty(map: ReadonlyMap<number, string> | undefined): ReadonlyMap<number, string> | undefined {

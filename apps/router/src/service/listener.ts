@@ -1,5 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import type { AccessSettings } from '../http/access.js'
+import type { OverloadAnswers } from '../http/answers.js'
 import { type HttpServerOptions, closeHttpServer, createHttpServer } from '../http/http-server.js'
 import type { ServeSettings } from '../settings/serve-settings.js'
 
@@ -15,14 +17,23 @@ export function serverOf(
   settings: ServeSettings,
   more: Pick<HttpServerOptions, 'door' | 'front'>,
 ): FastifyInstance {
-  const { host, adminToken, hasNoAdmin, apiKeys } = settings
   return createHttpServer({
     ...more,
-    host,
-    access: { adminToken, hasNoAdmin, apiKeys },
-    overload: { statusCode: settings.overloadStatusCode, retryAfterSecs: settings.overloadRetryAfterSecs },
+    host: settings.host,
+    access: accessOf(settings),
+    overload: overloadOf(settings),
     keepAliveMs: 1000 * settings.keepAliveSecs,
   })
+}
+
+/** Who may call, on every listener. */
+export function accessOf({ adminToken, hasNoAdmin, apiKeys }: ServeSettings): AccessSettings {
+  return { adminToken, hasNoAdmin, apiKeys }
+}
+
+/** What callers are told when there is too much to do. */
+export function overloadOf({ overloadStatusCode, overloadRetryAfterSecs }: ServeSettings): OverloadAnswers {
+  return { statusCode: overloadStatusCode, retryAfterSecs: overloadRetryAfterSecs }
 }
 
 /** Binds a server, port 0 = a free one. Errors: those of the system for an address that cannot be bound. */

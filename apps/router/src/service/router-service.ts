@@ -23,7 +23,7 @@ import type { ServeSettings } from '../settings/serve-settings.js'
 import type { WorkerSources } from '../workers/sources/worker-discovery.js'
 import { type RunningWorkers, startWorkers } from '../workers/start-workers.js'
 import { type ServiceHost, createFleet, monotonicMs, randomSeed } from './create-fleet.js'
-import { type Listener, listen, serverOf } from './listener.js'
+import { type Listener, accessOf, listen, overloadOf, serverOf } from './listener.js'
 import { ServiceHealth, predictionFindings, tellWarning } from './service-health.js'
 import { Tokenizers } from './tokenizers.js'
 
@@ -238,12 +238,11 @@ async function openFront(
   opened.push(() => workers.close())
   health.add('workers', () => workers.findings())
   health.add('predictions', () => predictionFindings(check))
-  const { adminToken, hasNoAdmin, apiKeys } = settings
   const proxy = new OpenAiProxy({
     fleet,
     reader,
     nowMs: clock,
-    access: new Access(settings.host, { adminToken, hasNoAdmin, apiKeys }),
+    access: new Access(settings.host, accessOf(settings)),
     watch: workers.keeper,
     decisions,
     apiKeyOf: workers.apiKeyOf,
@@ -258,7 +257,7 @@ async function openFront(
       trustsRoutingHeaders: settings.trustsRoutingHeaders,
       readsNvext: settings.readsNvext,
       injectsUsage: settings.injectsUsage,
-      passesAuthorization: apiKeys.length === 0,
+      passesAuthorization: settings.apiKeys.length === 0,
       retryLimit: settings.retryLimit,
       firstByteTimeoutMs: 1000 * settings.firstByteTimeoutSecs,
       idleTimeoutMs: 1000 * settings.idleTimeoutSecs,
@@ -266,7 +265,7 @@ async function openFront(
       requestTimeoutMs: 1000 * settings.requestTimeoutSecs,
       tokenizerOf: (model) => tokenizers.folderOf(model),
       modelAliases: settings.modelAliases,
-      overload: { statusCode: settings.overloadStatusCode, retryAfterSecs: settings.overloadRetryAfterSecs },
+      overload: overloadOf(settings),
       upstreams: {
         rules: new EndpointRules(settings.workerAllow),
         connectTimeoutMs: 1000 * settings.connectTimeoutSecs,

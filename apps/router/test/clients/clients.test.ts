@@ -2,8 +2,9 @@ import { fileURLToPath } from 'node:url'
 import { pythonWith, runPython } from '@router/tooling/python-environment'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
+import { until } from '../until.js'
 import { type Target, javascriptClients } from './javascript-clients.js'
-import { startedRouter, until } from './started-router.js'
+import { startedRouter } from './started-router.js'
 
 // In one file, because each file of tests loads routers and engines anew, which takes longer than the tests.
 

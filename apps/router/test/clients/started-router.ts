@@ -5,6 +5,7 @@ import { loadServePolicy } from '../../src/serve-policy.js'
 import { type RunningRouter, startRouter } from '../../src/service/router-service.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
 import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
+import { until } from '../until.js'
 
 /** A router as it is served, in front of simulated engines; all is ended after the tests of the file. */
 export interface StartedRouter {
@@ -71,13 +72,4 @@ export async function startedRouter({
         0,
       ),
   }
-}
-
-/** Waits until something holds; the message names what never did. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 30_000; Date.now() < endMs;) {
-    if (holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 2))
-  }
-  throw new Error(`never: ${what}`)
 }

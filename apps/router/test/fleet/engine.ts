@@ -50,12 +50,3 @@ export class TestEngine {
     for await (const [message] of this.#publisher) if (message?.[0] === 1) this.subscriptions++
   }
 }
-
-/** Waits until something holds; the test fails when that takes longer than anything should. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (let look = 0; look < 3000; look++) {
-    if (holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never came true: ${what}`)
-}

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { TestEngine, storedBatch, until } from './engine.js'
+import { until } from '../until.js'
+import { TestEngine, storedBatch } from './engine.js'
 import { type TestFleet, everybody, promptOf, testFleet } from './support.js'
 
 const closing: (() => unknown)[] = []

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { fleetFindings, partitionsHealth } from '../../src/fleet/fleet-health.js'
 import { type Finding, HealthCauses } from '../../src/fleet/health-causes.js'
-import { TestEngine, storedBatch, until } from './engine.js'
+import { until } from '../until.js'
+import { TestEngine, storedBatch } from './engine.js'
 import { everybody, promptOf, testFleet } from './support.js'
 
 const finding = (code: Finding['code'], scope: string): Finding => ({

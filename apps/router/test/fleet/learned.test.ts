@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { EngineFacts } from '../../src/fleet/engine-facts.js'
 import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
-import { TestEngine, storedBatch, until } from './engine.js'
+import { until } from '../until.js'
+import { TestEngine, storedBatch } from './engine.js'
 import { testFleet } from './support.js'
 
 const url = 'http://127.0.0.1:8001'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { FleetWatch } from '../../src/fleet/fleet-watch.js'
 import { HealthCauses } from '../../src/fleet/health-causes.js'
-import { TestEngine, storedBatch, until } from './engine.js'
+import { until } from '../until.js'
+import { TestEngine, storedBatch } from './engine.js'
 import { testFleet } from './support.js'
 
 describe('what only time shows', () => {

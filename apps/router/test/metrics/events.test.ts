@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { LastingSums } from '../../src/metrics/lasting-sums.js'
-import { TestEngine, storedBatch, until } from '../fleet/engine.js'
+import { TestEngine, storedBatch } from '../fleet/engine.js'
 import { testFleet } from '../fleet/support.js'
+import { until } from '../until.js'
 import { measured, measuredFleet } from './support.js'
 
 const closing: (() => unknown)[] = []

@@ -1,16 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { createHttpServer } from '../../src/http/http-server.js'
 import { addJsonRoutes } from '../../src/http/json-routes.js'
-import {
-  type ProxyHost,
-  ask,
-  chat,
-  chatPath,
-  engineOf,
-  proxyOf,
-  serverOf,
-  until,
-} from '../proxy/support/proxies.js'
+import { type ProxyHost, ask, chat, chatPath, engineOf, proxyOf, serverOf } from '../proxy/support/proxies.js'
+import { until } from '../until.js'
 import { factsOf, measured, measuredFleet } from './support.js'
 
 const stages = [

@@ -11,8 +11,9 @@ import { inertSettings } from '../../src/settings/inert-settings.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
 import { learnedFindings } from '../../src/workers/learning/learned-findings.js'
 import { WorkerDiscovery } from '../../src/workers/sources/worker-discovery.js'
-import { TestEngine, packedBatch, storedBatch, until } from '../fleet/engine.js'
+import { TestEngine, packedBatch, storedBatch } from '../fleet/engine.js'
 import { testFleet } from '../fleet/support.js'
+import { until } from '../until.js'
 import { ManualTimers } from '../workers/support.js'
 
 // Every cause that is found as long as it holds or raised until its worker goes, through the health of a service: each can be provoked, is

@@ -3,7 +3,7 @@ import { createLogger } from '../../src/observe/router-log.js'
 import type { LogLevel } from '../../src/settings/serve-settings.js'
 import { type Answer, type Json, ask, chat, chatPath } from '../proxy/support/proxies.js'
 import { routerOf, toldEngine } from '../service/support.js'
-import { until } from '../workers/support.js'
+import { until } from '../until.js'
 
 // What operators look into, over HTTP, in front of engines that tell what they hold.
 

@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest'
 import { loadServePolicy } from '../../src/serve-policy.js'
 import { startRouter } from '../../src/service/router-service.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
-import { startedRouter, until } from '../clients/started-router.js'
+import { startedRouter } from '../clients/started-router.js'
+import { until } from '../until.js'
 
 // A router as it is served, at both of its listeners.
 

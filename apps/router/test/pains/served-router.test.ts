@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { startedRouter, until } from '../clients/started-router.js'
+import { startedRouter } from '../clients/started-router.js'
+import { until } from '../until.js'
 
 // What a router does in front of engines, in one file, because each file loads both anew.
 

@@ -1,15 +1,7 @@
 import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import {
-  type ProxyHost,
-  afterTest,
-  ask,
-  chat,
-  chatPath,
-  engineOf,
-  proxyOf,
-  until,
-} from './support/proxies.js'
+import { until } from '../until.js'
+import { type ProxyHost, afterTest, ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
 
 /** A client that says when it goes. */
 function rawClient({ port }: ProxyHost, body: object, path = chatPath) {

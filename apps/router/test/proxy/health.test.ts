@@ -3,6 +3,7 @@ import { EndpointRules, loopbackHosts } from '../../src/fleet/endpoint-rules.js'
 import { engineClient } from '../../src/workers/engine-client.js'
 import { processTimers } from '../../src/workers/timers.js'
 import { WorkerKeeper } from '../../src/workers/worker-keeper.js'
+import { until } from '../until.js'
 import {
   type HostOptions,
   afterTest,
@@ -13,7 +14,6 @@ import {
   eventsOf,
   proxyOf,
   serverOf,
-  until,
 } from './support/proxies.js'
 
 /** A router whose workers are judged by their requests. */

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { ResponseOwners } from '../../src/proxy/response-owners.js'
 import { ServedModels } from '../../src/proxy/served-models.js'
 import { testFleet } from '../fleet/support.js'
-import { type Json, ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
+import { until } from '../until.js'
+import { type Json, ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
 
 /** Name in the last request of an engine. */
 const sentTo = (engine: MockEngine): string =>

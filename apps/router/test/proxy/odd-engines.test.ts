@@ -1,6 +1,7 @@
 import { type AddressInfo, type Socket, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { afterTest, ask, chat, chatPath, proxyOf, until } from './support/proxies.js'
+import { until } from '../until.js'
+import { afterTest, ask, chat, chatPath, proxyOf } from './support/proxies.js'
 
 /** An engine that answers every request with these very bytes. */
 async function engineThatSays(answer: (socket: Socket) => void): Promise<{ readonly url: string }> {

@@ -7,6 +7,7 @@ import type { WorkerRegistration } from '../../src/fleet/worker-registration.js'
 import { PredictionCheck } from '../../src/proxy/prediction-check.js'
 import type { RequestFacts } from '../../src/proxy/request-facts.js'
 import { routerOf } from '../service/support.js'
+import { until } from '../until.js'
 import {
   type Answer,
   type Json,
@@ -17,7 +18,6 @@ import {
   chatPath,
   engineOf,
   proxyOf,
-  until,
 } from './support/proxies.js'
 
 function facts(more: Partial<RequestFacts>): RequestFacts {

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { EndpointRules } from '../../src/fleet/endpoint-rules.js'
 import { loadServePolicy } from '../../src/serve-policy.js'
 import { routerOf } from '../service/support.js'
-import { afterTest, ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
+import { until } from '../until.js'
+import { afterTest, ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
 
 describe('A1: what is refused, and how', () => {
   test.each([

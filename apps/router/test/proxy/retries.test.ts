@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { RetryBudget } from '../../src/proxy/retry-budget.js'
 import type { WatchedEnd } from '../../src/proxy/worker-watch.js'
+import { until } from '../until.js'
 import {
   type ProxyHost,
   ask,
@@ -12,7 +13,6 @@ import {
   eventsOf,
   proxyOf,
   serverOf,
-  until,
 } from './support/proxies.js'
 
 /** A port that nobody listens on. */

@@ -3,7 +3,8 @@ import { targetOf } from '../../src/proxy/endpoints.js'
 import { RequestBookings } from '../../src/proxy/request-bookings.js'
 import { takeIn } from '../../src/proxy/request-intake.js'
 import { routerOf } from '../service/support.js'
-import { ask, chat, chatPath, engineOf, proxyOf, until } from './support/proxies.js'
+import { until } from '../until.js'
+import { ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
 
 type Row = readonly [what: string, path: string, body: object, ...expected: Expected]
 /** How exactly it is known, why not, its tokens, and whether the second time some of it is found. */

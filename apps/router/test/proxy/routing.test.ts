@@ -1,6 +1,7 @@
 import type { MockEngine } from 'router-mock-engine'
 import { describe, expect, test } from 'vitest'
-import { ask, chat, chatPath, engineOf, eventsOf, proxyOf, until } from './support/proxies.js'
+import { until } from '../until.js'
+import { ask, chat, chatPath, engineOf, eventsOf, proxyOf } from './support/proxies.js'
 
 const long = (topic: string) => `${topic}: routers send a prompt where its blocks are. `.repeat(20)
 

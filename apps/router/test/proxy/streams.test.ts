@@ -1,7 +1,8 @@
 import { type Server, createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { afterTest, ask, chat, chatPath, eventsOf, proxyOf, until } from './support/proxies.js'
+import { until } from '../until.js'
+import { afterTest, ask, chat, chatPath, eventsOf, proxyOf } from './support/proxies.js'
 
 type Handler = NonNullable<Parameters<typeof createServer>[1]>
 

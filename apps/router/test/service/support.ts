@@ -4,7 +4,7 @@ import { type RouterOptions, type RunningRouter, startRouter } from '../../src/s
 import { readServeSettings } from '../../src/settings/serve-settings.js'
 import { readWorkerSources } from '../../src/workers/sources/read-worker-sources.js'
 import { afterTest } from '../proxy/support/proxies.js'
-import { until } from '../workers/support.js'
+import { until } from '../until.js'
 
 /** A router as an operator starts it, ended after the test. @param flags of `router serve`, without dashes */
 export async function routerOf(

@@ -3,7 +3,8 @@ import { fleetFindings } from '../../src/fleet/fleet-health.js'
 import { loadServePolicy } from '../../src/serve-policy.js'
 import { createFleet } from '../../src/service/create-fleet.js'
 import { readServeSettings } from '../../src/settings/serve-settings.js'
-import { TestEngine, storedBatch, until } from '../fleet/engine.js'
+import { TestEngine, storedBatch } from '../fleet/engine.js'
+import { until } from '../until.js'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {

@@ -4,7 +4,7 @@ import type { WorkerWatch } from '../../src/proxy/worker-watch.js'
 import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 import { type RunningWorkers, startWorkers } from '../../src/workers/start-workers.js'
 import { afterTest, engineOf, proxyOf } from '../proxy/support/proxies.js'
-import { until } from './support.js'
+import { until } from '../until.js'
 
 /** A proxy whose workers are known by their URLs alone, and looked after. */
 async function keptProxy(urls: readonly string[]) {

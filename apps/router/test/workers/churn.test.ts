@@ -4,7 +4,7 @@ import type { RunningRouter } from '../../src/service/router-service.js'
 import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 import { type Answer, afterTest, ask, engineOf, eventsOf } from '../proxy/support/proxies.js'
 import { routerOf, toldEngine } from '../service/support.js'
-import { until } from './support.js'
+import { until } from '../until.js'
 
 const path = '/v1/completions'
 

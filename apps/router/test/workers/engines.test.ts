@@ -8,7 +8,7 @@ import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 import { processTimers } from '../../src/workers/timers.js'
 import { WorkerKeeper } from '../../src/workers/worker-keeper.js'
 import { testFleet } from '../fleet/support.js'
-import { until } from './support.js'
+import { until } from '../until.js'
 
 const opened: { close(): unknown }[] = []
 afterEach(async () => {

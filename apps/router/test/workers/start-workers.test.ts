@@ -7,7 +7,7 @@ import { loopbackHosts } from '../../src/fleet/endpoint-rules.js'
 import { readWorkerSources } from '../../src/workers/sources/read-worker-sources.js'
 import { type StartWorkersOptions, startWorkers } from '../../src/workers/start-workers.js'
 import { testFleet } from '../fleet/support.js'
-import { until } from './support.js'
+import { until } from '../until.js'
 
 const opened: (() => unknown)[] = []
 afterEach(async () => {

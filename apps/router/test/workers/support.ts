@@ -121,15 +121,6 @@ function urlOf(id: number): string {
   return `http://127.0.0.1:${9000 + id}`
 }
 
-/** Waits until something holds; the message names what never did. */
-export async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const endMs = Date.now() + 30_000; Date.now() < endMs;) {
-    if (holds()) return
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-  throw new Error(`never: ${what}`)
-}
-
 const opened: KeptFleet[] = []
 afterEach(() => {
   for (const { keeper, fleet } of opened.splice(0)) {
