@@ -38,8 +38,8 @@ export class ServedModels {
   #entries = new Map<string, Entry>()
   // Every name that some worker offered; those that nobody offers any more are forgotten first.
   readonly #offered = new Set<string>()
-  // Nobody is there, and somebody may come.
-  #isStarting = false
+  // Nobody says what there is, and somebody may come who does.
+  #isStarting = true
   #isListedWhole = new Set<string>()
   #readMs = -Infinity
 
@@ -65,8 +65,8 @@ export class ServedModels {
   }
 
   /**
-   * Errors: `ROUTER_NOT_READY` for a name whose workers all take no requests now, `not_found` for one that no worker ever offered,
-   * `bad_request` for none where there is not exactly one model.
+   * Errors: `ROUTER_NOT_READY` for a name whose workers all take no requests now, and for any while no worker that is there has told its
+   * models; `not_found` for one that no worker ever offered, `bad_request` for none where there is not exactly one model.
    */
   resolve(name: string | undefined): ServedModel {
     this.#refresh(freshMs)
@@ -138,6 +138,7 @@ export class ServedModels {
     const entries = new Map<string, Entry>()
     const workersOf = new Map<string, number>()
     let hasUnasked = false
+    let hasAsked = false
     for (const { registration, facts, lifecycle, origin } of this.#workers.list()) {
       const { workerId, modelName: partition = 'default', role = 'aggregated' } = registration
       if (role !== 'aggregated') continue
@@ -149,6 +150,7 @@ export class ServedModels {
         hasUnasked = true
         continue
       }
+      hasAsked = true
       const told = facts?.models ?? []
       const models = told.some(({ id }) => id === partition) ? told : [{ id: partition }, ...told]
       for (const model of models) {
@@ -164,7 +166,7 @@ export class ServedModels {
       }
     }
     this.#entries = entries
-    this.#isStarting = hasUnasked && entries.size === 0
+    this.#isStarting = entries.size === 0 && (hasUnasked || !hasAsked)
     this.#isListedWhole = new Set(
       [...entries].flatMap(([name, { partition, workerIds }]) =>
         workerIds.length === workersOf.get(partition) ? name : [],
