@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { Dealer, Subscriber } from 'zeromq'
+import { Dealer, type Observer, Subscriber, context } from 'zeromq'
 import type { SocketFeed, WorkerEvents } from '../pipeline/index.js'
 import { type SequenceStart, replayRequestFrames } from '../protocol/index.js'
 import { RetryClock } from '../protocol/retry-clock.js'
@@ -17,6 +17,9 @@ const MESSAGES_PER_TURN = 64
 const RECONNECT = { reconnectInterval: 500, reconnectMaxInterval: 30_000 }
 const RETRY_LOOK_MS = 50
 const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+// A rank needs three sockets, and three more while it asks for a replay: the library's own limit of 1,023 is that of some 300 ranks.
+context.maxSockets = context.maxSocketsLimit
 
 /** Where the events of one rank come from. */
 export interface EventSocketOptions {
@@ -84,15 +87,10 @@ export class EventSocket {
         endReplay: (requestId) => this.#closeReplay(requestId),
       },
     })
-    this.#live = new Subscriber({
-      ...RECONNECT,
-      linger: 0,
-      tcpKeepalive: 1,
-      receiveHighWaterMark: HIGH_WATER_MARK,
-      maxMessageSize: LARGEST_MESSAGE,
-    })
+    const { socket, events } = this.#subscriber()
+    this.#live = socket
     this.#live.subscribe(topic)
-    this.#loops.push(this.#watch())
+    this.#loops.push(this.#watch(events))
     if (!bind) this.#connect()
     this.#loops.push(bind ? this.#bind().then(() => this.#receive()) : this.#receive())
     this.#schedule()
@@ -110,6 +108,23 @@ export class EventSocket {
     if (this.#replay !== undefined) this.#closeReplay(this.#replay.id)
     this.#worker.removeSocket(this.#rank)
     await Promise.all([...this.#loops, this.#replayLoop, this.#working])
+  }
+
+  #subscriber(): { readonly socket: Subscriber; readonly events: Observer } {
+    try {
+      return observed(
+        new Subscriber({
+          ...RECONNECT,
+          linger: 0,
+          tcpKeepalive: 1,
+          receiveHighWaterMark: HIGH_WATER_MARK,
+          maxMessageSize: LARGEST_MESSAGE,
+        }),
+      )
+    } catch (error) {
+      this.#worker.removeSocket(this.#rank)
+      throw invalid(this.#endpoint, this.#rank, (error as Error).message, error)
+    }
   }
 
   #connect(): void {
@@ -150,8 +165,8 @@ export class EventSocket {
     }
   }
 
-  async #watch(): Promise<void> {
-    for await (const { type } of this.#live.events) {
+  async #watch(events: Observer): Promise<void> {
+    for await (const { type } of events) {
       if (this.#isClosed) return
       if (type === 'handshake') this.#connected()
       else if (type === 'disconnect') this.#lost()
@@ -178,15 +193,27 @@ export class EventSocket {
   }
 
   #openReplay(requestId: number, from: bigint): void {
-    const socket = new Dealer({
-      ...RECONNECT,
-      linger: 0,
-      receiveHighWaterMark: REPLAY_HIGH_WATER_MARK,
-      maxMessageSize: LARGEST_MESSAGE,
-    })
-    this.#replay = { id: requestId, socket }
-    const before = this.#replayLoop
-    this.#replayLoop = Promise.all([before, this.#ask(requestId, socket, from)]).then(() => undefined)
+    let opened: { readonly socket: Dealer; readonly events: Observer }
+    try {
+      opened = observed(
+        new Dealer({
+          ...RECONNECT,
+          linger: 0,
+          receiveHighWaterMark: REPLAY_HIGH_WATER_MARK,
+          maxMessageSize: LARGEST_MESSAGE,
+        }),
+      )
+    } catch {
+      // No more sockets or files are to be had: the answer stays away until its time is over.
+      return
+    }
+    this.#replay = { id: requestId, socket: opened.socket }
+    const asking = Promise.all([
+      this.#replayLoop,
+      this.#watchReplay(requestId, opened.events),
+      this.#ask(requestId, opened.socket, from),
+    ])
+    this.#replayLoop = asking.then(() => undefined)
   }
 
   #closeReplay(requestId: number): void {
@@ -196,7 +223,6 @@ export class EventSocket {
   }
 
   async #ask(requestId: number, socket: Dealer, from: bigint): Promise<void> {
-    const watching = this.#watchReplay(requestId, socket)
     try {
       socket.connect(this.#replayEndpoint!)
       await socket.send(replayRequestFrames(from))
@@ -211,11 +237,10 @@ export class EventSocket {
       if (working !== undefined && this.#feed.sequence.isSaturated) await working
       else if (messages % MESSAGES_PER_TURN === 0) await nextTurn()
     }
-    await watching
   }
 
-  async #watchReplay(requestId: number, socket: Dealer): Promise<void> {
-    for await (const { type } of socket.events) {
+  async #watchReplay(requestId: number, events: Observer): Promise<void> {
+    for await (const { type } of events) {
       if (type !== 'disconnect' && type !== 'close') continue
       this.#feed.sequence.replayConnectionLost(requestId, this.#nowMs())
       void this.#work()
@@ -253,6 +278,18 @@ export class EventSocket {
       },
       Math.min(Math.max(delayMs, 0) + 1, LONGEST_TIMER_MS),
     ).unref()
+  }
+}
+
+/** A socket with what it reports. Error: there are no more sockets or files to be had. */
+function observed<T extends Subscriber | Dealer>(
+  socket: T,
+): { readonly socket: T; readonly events: Observer } {
+  try {
+    return { socket, events: socket.events }
+  } catch (error) {
+    socket.close()
+    throw error
   }
 }
 
