@@ -49,6 +49,8 @@ export const answerStatuses: Readonly<
   forbidden_host: [403, 403],
   not_found: [404, 404],
   method_not_allowed: [405, 405],
+  expectation_failed: [417, 417],
+  not_implemented: [501, 501],
   replica_sync_off: [409, 409],
   buffer_full: [503, 503],
   ROUTER_NOT_READY: [503, 503],

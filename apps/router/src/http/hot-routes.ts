@@ -122,10 +122,7 @@ export class HotRoutes {
   }
 
   #refuse({ door = this.#door }: HotRoute, response: ServerResponse, error: unknown): void {
-    const { retryAfterSecs, ...answer } = answerOf(error, door, this.#overload)
-    if (retryAfterSecs > 0) response.setHeader('retry-after', String(retryAfterSecs))
-    const content = writeJson(refusalBody(door, answer))
-    send(response, { status: answer.status, contentType: jsonType, content })
+    refuse(response, error, door, this.#overload)
   }
 
   #tell(path: string, response: ServerResponse): void {
@@ -137,6 +134,19 @@ export class HotRoutes {
       onAnswered({ method: 'POST', path, status: response.statusCode, totalMs })
     })
   }
+}
+
+/** Answers with a refusal, as its front door words it. */
+export function refuse(
+  response: ServerResponse,
+  error: unknown,
+  door: FrontDoor,
+  overload: OverloadAnswers,
+): void {
+  const { retryAfterSecs, ...answer } = answerOf(error, door, overload)
+  if (retryAfterSecs > 0) response.setHeader('retry-after', String(retryAfterSecs))
+  const content = writeJson(refusalBody(door, answer))
+  send(response, { status: answer.status, contentType: jsonType, content })
 }
 
 function send(response: ServerResponse, { status, contentType, content }: WrittenAnswer): void {

@@ -12,6 +12,8 @@ export const httpErrorCodes = [
   'forbidden_host',
   'not_found',
   'method_not_allowed',
+  'expectation_failed',
+  'not_implemented',
   'replica_sync_off',
   'buffer_full',
 ] as const

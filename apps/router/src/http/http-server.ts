@@ -9,10 +9,10 @@ import {
 } from 'fastify'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
 import { type FrontDoor, type OverloadAnswers, answerOf, refusalBody } from './answers.js'
-import { HotRoutes, jsonType } from './hot-routes.js'
+import { HotRoutes, jsonType, refuse } from './hot-routes.js'
 import { HttpError } from './http-error.js'
 import { type JsonValue, writeJson } from './json-writer.js'
-import { pathOf } from './request-head.js'
+import { pathOf, settleHead } from './request-head.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -68,11 +68,18 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (retryAfterSecs > 0) void reply.header('retry-after', String(retryAfterSecs))
     return sendJson(reply, answer.status, refusalBody(door, answer))
   }
+  const refuseHead = (response: ServerResponse, error: unknown): void => {
+    // Where its body ends is in doubt.
+    response.shouldKeepAlive = false
+    refuse(response, error, options.door, overload)
+  }
   const keepAliveTimeout = options.keepAliveMs ?? 75_000
   const http = {
     maxHeaderSize: headerLimitBytes,
     headersTimeout: stallMs,
     connectionsCheckingInterval: Math.min(1000, stallMs / 2),
+    // That it is there is checked here, and answered as everything else.
+    requireHostHeader: false,
   }
   const bodies = { bodyBytes: bodyLimit, allBytes: Infinity, stallMs }
   const hotRoutes = new HotRoutes({ access, bodies, door: options.door, overload })
@@ -84,9 +91,22 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     http,
     serverFactory: (route: RequestListener) =>
       createServer({ ...http, keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
+        try {
+          settleHead(request)
+        } catch (error) {
+          refuseHead(response, error)
+          return
+        }
         if (front?.(request, response) !== true && !hotRoutes.take(request, response))
           route(request, response)
-      }),
+      })
+        .on('checkExpectation', (_request, response) => {
+          const message = "what the header Expect asks for is not possible; accepted: '100-continue'"
+          refuseHead(response, new HttpError('expectation_failed', message))
+        })
+        .on('connect', (_request, socket: Socket) =>
+          refuseOnSocket(socket, new HttpError('bad_http', 'the router opens no tunnels'), options.door),
+        ),
     clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), options.door),
     frameworkErrors: (_error, request, reply) =>
       void send(request, reply, new HttpError('bad_request', 'the path is no valid URL')),

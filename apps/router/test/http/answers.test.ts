@@ -31,6 +31,8 @@ const expected: Readonly<Record<string, readonly [number, number | 'over']>> = {
   session_conflict: [400, 400],
   not_found: [404, 404],
   method_not_allowed: [405, 405],
+  expectation_failed: [417, 417],
+  not_implemented: [501, 501],
   replica_sync_off: [409, 409],
   buffer_full: [503, 503],
   unauthorized: [401, 401],

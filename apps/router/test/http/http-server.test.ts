@@ -181,6 +181,16 @@ describe('bodies', () => {
     expect((await ask(port, '/poke', { method: 'POST', body: 'x' })).status).toBe(415)
   })
 
+  it.each([
+    ['gzip', 415],
+    ['identity, br', 415],
+    ['Identity', 200],
+  ])('of encoding %s: %i', async (encoding, status) => {
+    const headers = { ...json, 'content-encoding': encoding }
+    const answer = await ask(await serve(), '/echo', { method: 'POST', headers, body: '{}' })
+    expect(answer.status).toBe(status)
+  })
+
   it('may be as large as the limit', async () => {
     const port = await serve({ bodyLimitBytes: 20 })
     const body = (length: number) => `{"a":"${'x'.repeat(length - 8)}"}`
@@ -216,10 +226,34 @@ describe('A3: who may call', () => {
       )
   })
 
-  it('without a Host header nobody is answered', async () => {
-    expect(await talk(await serve(), 'GET /open HTTP/1.1\r\nconnection: close\r\n\r\n')).toMatch(
-      /^HTTP\/1.1 400/,
+  it.each([
+    ['HTTP/1.1', '', 'bad_http'],
+    ['HTTP/1.1', 'host: localhost\r\nHost: localhost\r\n', 'bad_http'],
+    // Its clients need not send one; no name is no name of this machine.
+    ['HTTP/1.0', '', 'forbidden_host'],
+    ['HTTP/1.0', 'host: localhost\r\n', undefined],
+  ])('%s with the hosts %j: %s', async (version, hosts, code) => {
+    const [head = '', body = ''] = (await talk(await serve(), `GET /open ${version}\r\n${hosts}\r\n`)).split(
+      '\r\n\r\n',
     )
+    const status = code === 'bad_http' ? 400 : code === undefined ? 200 : 403
+    expect([head.slice(0, 12), JSON.parse(body).code]).toEqual([`HTTP/1.1 ${status}`, code])
+    expect(head).toMatch(/connection: close/i)
+  })
+
+  it.each([
+    ['http://localhost:9/items/1?a=2', 'evil.example', 200],
+    ['HTTPS://127.0.0.1/items/1', 'evil.example', 200],
+    ['http://evil.example/items/1', 'localhost', 403],
+    ['http://localhost@evil.example/items/1', 'localhost', 403],
+    ['http://localhost', 'localhost', 404],
+    ['http://localhost?a', 'localhost', 404],
+    ['http:///items/1', 'localhost', 400],
+    ['ftp://localhost/items/1', 'localhost', 400],
+    ['*', 'localhost', 400],
+  ])('the authority of the URL %s counts, whatever Host %s says: %i', async (url, host, status) => {
+    const answer = await ask(await serve(), url, { headers: { host } })
+    expect([answer.status, status === 200 ? JSON.parse(answer.body) : '1']).toEqual([status, '1'])
   })
 
   it('admin routes need their token, client routes a key, where there are any', async () => {
@@ -302,6 +336,34 @@ describe('requests that are none', () => {
     )
     // An idle connection of an answered request is no stall.
     expect(await talk(port, `${head}content-length: 2\r\n\r\n{}`, 'null')).toMatch(/^HTTP\/1.1 200/)
+  })
+
+  it.each([
+    ['an expectation', 'expect: a-miracle', 417, 'expectation_failed'],
+    ['a coding that is not undone', 'transfer-encoding: gzip, chunked', 501, 'not_implemented'],
+  ])('%s: refused in the words of its front door', async (_what, header, status, code) => {
+    for (const door of ['selection', 'proxy'] as const) {
+      const port = await serve({ door })
+      const head = 'POST /echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n'
+      const answer = await talk(port, `${head}${header}\r\n\r\n2\r\n{}\r\n0\r\n\r\n`)
+      const body = JSON.parse(answer.split('\r\n\r\n')[1]!)
+      expect([answer.slice(0, 12), door === 'proxy' ? body.error.code : body.code]).toEqual([
+        `HTTP/1.1 ${status}`,
+        code,
+      ])
+      await open.server?.close()
+    }
+  })
+
+  it('a tunnel, and chunks in HTTP/1.0: refused', async () => {
+    const port = await serve()
+    expect(await talk(port, 'CONNECT localhost:80 HTTP/1.1\r\nhost: localhost\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 400 .*"bad_http"/s,
+    )
+    const head = 'POST /echo HTTP/1.0\r\nhost: localhost\r\ncontent-type: application/json\r\n'
+    expect(await talk(port, `${head}transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 400 .*"bad_http"/s,
+    )
   })
 
   it.each([

@@ -66,6 +66,11 @@ describe('A1: what is refused, and how', () => {
     const strange = await rawAnswer(router.port, 'GET /v1/models HTTP/1.1\r\nhost: evil.example\r\n\r\n')
     expect(strange).toContain('HTTP/1.1 403')
     expect(strange).toContain('"code":"forbidden_host"')
+    const body = JSON.stringify(chat('hello', { max_tokens: 1 }))
+    const rest = `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    const head = `POST http://localhost${chatPath}?a=1 HTTP/1.1\r\nhost: evil.example\r\n`
+    expect(await rawAnswer(router.port, head + rest)).toContain('HTTP/1.1 200')
+    expect(engine.requests()).toHaveLength(1)
   })
 
   test('nobody to send it to: 503 with Retry-After; all busy: the overload status', async () => {
