@@ -13,6 +13,8 @@ export class FleetPartitions {
   readonly #core: RouterCore
   readonly #maximum: number
   readonly #partitions = new Map<string, FleetPartition>()
+  // Found last: the next request is likely to be for it, and comparing costs less than a key.
+  #last: FleetPartition | undefined
 
   /** @param maximum partitions at a time */
   constructor(core: RouterCore, maximum: number) {
@@ -26,7 +28,11 @@ export class FleetPartitions {
   }
 
   find(name: PartitionName): FleetPartition | undefined {
-    return this.#partitions.get(keyOf(name))
+    const last = this.#last
+    if (last !== undefined && isSame(last.name, name)) return last
+    const found = this.#partitions.get(keyOf(name))
+    if (found !== undefined) this.#last = found
+    return found
   }
 
   /** The one of this name, made with this shape when there is none; `undefined` = there are too many. */
@@ -42,6 +48,7 @@ export class FleetPartitions {
   forget({ name }: FleetPartition): void {
     this.#core.remove(name)
     this.#partitions.delete(keyOf(name))
+    this.#last = undefined
   }
 
   /** Error: `ROUTER_NOT_READY` when no worker of it takes requests. */
@@ -78,4 +85,9 @@ export class FleetPartitions {
   tick(): void {
     for (const { router } of this.#partitions.values()) router.tick()
   }
+}
+
+function isSame(one: PartitionName, other: PartitionName): boolean {
+  if (one === other) return true
+  return one.model === other.model && one.routingGroup === other.routingGroup && one.role === other.role
 }

@@ -61,13 +61,20 @@ export function requestOfCore(
   return written
 }
 
-/** Where a request goes. A copy: nothing changes in it later. */
-export interface Selection {
+/** Where a request goes: what its relay needs to know. A copy: nothing changes in it later. */
+export interface Placement {
   readonly partition: FleetPartition
   readonly workerId: bigint
   readonly dpRank: number
   /** Base URL; empty when the worker has none any more. */
   readonly endpoint: string
+  /** Weighed tokens that the chosen rank has; at most the prompt. */
+  readonly cachedTokens: number
+  readonly measures: SelectionMeasures
+}
+
+/** The same, with all that a caller who sends the request himself may ask. */
+export interface Selection extends Placement {
   /** Tokens of the prompt. */
   readonly promptTokens: number
   readonly tracksPrefillTokens: boolean
@@ -75,8 +82,6 @@ export interface Selection {
   readonly sequence: HashWords
   /** What the ranks of the worker hold of it. */
   readonly overlaps: readonly RankOverlap[]
-  /** Weighed tokens that the chosen rank has; at most the prompt. */
-  readonly cachedTokens: number
   readonly potentialDecodeBlocks: number
   /** The rank with the most device blocks, chosen or not; `undefined` when none has any. */
   readonly bestOverlap: (WorkerRank & { readonly blocks: number }) | undefined
@@ -85,7 +90,6 @@ export interface Selection {
   /** As the worker advertises them; absent = not. 0 stays 0. */
   readonly totalKvBlocks: number | undefined
   readonly maxNumBatchedTokens: number | undefined
-  readonly measures: SelectionMeasures
 }
 
 /** A request whose rank the caller chose. */

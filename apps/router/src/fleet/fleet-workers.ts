@@ -71,6 +71,11 @@ export class FleetWorkers {
     return worker && this.#view(worker)
   }
 
+  /** What is kept of a worker, as it is now, without a copy. For those who ask at every request. */
+  record(workerId: bigint): Readonly<FleetWorker> | undefined {
+    return this.#workers.get(workerId)
+  }
+
   /** Every record, by model, routing group and id. */
   list(): WorkerView[] {
     return [...this.#workers.values()].map((worker) => this.#view(worker)).toSorted(byPlace)
@@ -200,11 +205,6 @@ export class FleetWorkers {
   /** How the event sockets of a worker do; empty without any. */
   eventReports(workerId: bigint): WorkerEventsLink['events']['reports'] {
     return this.#workers.get(workerId)?.link?.events.reports ?? []
-  }
-
-  /** What became of the events of a worker; absent without any. */
-  eventCounters(workerId: bigint): WorkerEventsLink['events']['counters'] | undefined {
-    return this.#workers.get(workerId)?.link?.events.counters
   }
 
   /** Removes workers that drained; counts those as other processes that proved nothing after an outage. */

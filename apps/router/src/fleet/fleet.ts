@@ -16,6 +16,7 @@ import {
   type FleetPrompt,
   type FleetRequest,
   type OverlapReport,
+  type Placement,
   type Reservation,
   type Selection,
   requestOfCore,
@@ -24,7 +25,8 @@ import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
 import type { FleetWarning } from './fleet-worker.js'
 import { FleetWorkers } from './fleet-workers.js'
 import { SelectionCache } from './selection-cache.js'
-import { type DeliveredSelection, type SelectionListener, measuresOf } from './selection-measures.js'
+import type { DeliveredSelection, SelectionListener } from './selection-measures.js'
+import { type HashedBlocks, type MadeSelection, placementOf, selectionOf } from './selection-of.js'
 
 const defaultMaximumPartitions = 1024
 
@@ -55,12 +57,14 @@ export class Fleet {
   readonly #partitions: FleetPartitions
   readonly #busyThresholds = new Map<string, BusyThresholds>()
   readonly #listeners = new Set<SelectionListener>()
+  readonly #tracksPrefillTokens: boolean
 
   /** Errors: those of `createRouterCore`. */
   constructor(options: FleetOptions) {
     const { policy, clock, random, settings = {}, onWarning = () => undefined } = options
     this.settings = settings
     this.#clock = clock
+    this.#tracksPrefillTokens = settings.core?.tracksPrefillTokens ?? true
     this.core = createRouterCore({
       policy,
       clock,
@@ -122,7 +126,8 @@ export class Fleet {
     const partition = this.ready(name)
     const blocks = this.#prepare(partition, request.prompt)
     const asked = requestOfCore(blocks, request)
-    const selection = this.#selectionOf(partition, asked, blocks, partition.router.select(asked))
+    const made = this.#made(partition, asked, blocks, partition.router.select(asked))
+    const selection = selectionOf(made, this.#tracksPrefillTokens)
     if (selectionId === undefined) return selection
     this.selectionCache.put(
       cacheKey(name, selectionId),
@@ -149,15 +154,14 @@ export class Fleet {
    * hashing.
    */
   reserve(name: PartitionName, request: FleetRequest, booking: BookingTerms): Selection {
-    const partition = this.ready(name)
-    this.checkUnbooked(booking.requestId)
-    const blocks = this.#prepare(partition, request.prompt)
-    const { router } = partition
-    const asked = requestOfCore(blocks, request, booking)
-    const result = router.reserve(asked)
-    const selection = this.#selectionOf(partition, asked, blocks, result)
+    const selection = selectionOf(this.#reserved(name, request, booking), this.#tracksPrefillTokens)
     if (booking.isDispatched !== false) this.delivered(selection)
     return selection
+  }
+
+  /** As `reserve`, for those who relay the request themselves: `delivered` is theirs to call. Errors: the same. */
+  place(name: PartitionName, request: FleetRequest, booking: BookingTerms): Placement {
+    return placementOf(this.#reserved(name, request, booking))
   }
 
   /**
@@ -292,9 +296,14 @@ export class Fleet {
   }
 
   #hashedPrompt(partition: FleetPartition, { prompt }: FleetRequest): HashedBlocks {
+    if (prompt.tokens === undefined) {
+      const { local, sequence, count } = prompt.blocks
+      return { local, sequence, count, promptTokens: prompt.promptTokens, hashingMs: 0 }
+    }
     const startMs = this.#clock()
     const { local, sequence, count } = this.#hashed(partition, prompt)
-    return { local, sequence, count, promptTokens: tokensOf(prompt), hashingMs: this.#clock() - startMs }
+    const hashingMs = this.#clock() - startMs
+    return { local, sequence, count, promptTokens: prompt.tokens.length, hashingMs }
   }
 
   #hashed(partition: FleetPartition, prompt: FleetPrompt): PromptBlocks {
@@ -309,35 +318,22 @@ export class Fleet {
     return { local, sequence, count }
   }
 
-  #selectionOf(
+  #reserved(name: PartitionName, request: FleetRequest, booking: BookingTerms): MadeSelection {
+    const partition = this.ready(name)
+    this.checkUnbooked(booking.requestId)
+    const blocks = this.#prepare(partition, request.prompt)
+    const asked = requestOfCore(blocks, request, booking)
+    return this.#made(partition, asked, blocks, partition.router.reserve(asked))
+  }
+
+  #made(
     partition: FleetPartition,
     asked: PromptRequest,
     blocks: HashedBlocks,
     result: SelectionResult,
-  ): Selection {
-    const { workerId, dpRank, slot, bestOverlapWorker } = result
-    const { router } = partition
-    const registration = this.workers.get(workerId)?.registration
-    const { promptTokens, hashingMs } = blocks
-    const isPinned = asked.pinnedWorker !== undefined
-    const { rowOfSlot, columns } = router.partition.table
-    return {
-      partition,
-      workerId,
-      dpRank,
-      endpoint: registration?.endpoint ?? '',
-      promptTokens,
-      tracksPrefillTokens: asked.tracksPrefillTokens ?? this.settings.core?.tracksPrefillTokens ?? true,
-      sequence: blocks.sequence.slice(0, 2 * blocks.count),
-      overlaps: router.lastOverlapsOf(workerId),
-      cachedTokens: Math.min(result.cachedTokens, promptTokens),
-      potentialDecodeBlocks: result.potentialDecodeBlocks,
-      bestOverlap: bestOverlapWorker && { ...bestOverlapWorker, blocks: result.bestOverlapBlocks },
-      activePrefillTokens: columns.views.load!.activePrefillTokens[rowOfSlot[slot]!]!,
-      totalKvBlocks: registration?.totalKvBlocks,
-      maxNumBatchedTokens: registration?.maxNumBatchedTokens,
-      measures: measuresOf(router, result, { promptTokens, isPinned, hashingMs }),
-    }
+  ): MadeSelection {
+    const registration = this.workers.record(result.workerId)?.registration
+    return { partition, asked, blocks, result, registration }
   }
 
   /** Whether a caller may choose this worker: it is here and does not drain. Whatever else keeps it from selections is the caller's to judge. */
@@ -354,14 +350,9 @@ export class Fleet {
     }
     this.checkUnbooked(requestId)
     partition.router.book(booking)
-    const endpoint = this.workers.get(workerId)?.registration.endpoint ?? ''
+    const endpoint = this.workers.record(workerId)?.registration.endpoint ?? ''
     return { partition, workerId, dpRank, endpoint }
   }
-}
-
-interface HashedBlocks extends PromptBlocks {
-  readonly promptTokens: number
-  readonly hashingMs: number
 }
 
 const noBlocks: PromptBlocks = { local: new Uint32Array(0), sequence: new Uint32Array(0), count: 0 }

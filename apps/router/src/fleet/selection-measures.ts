@@ -46,7 +46,8 @@ export type SelectionListener = (
 export function measuresOf(
   { partition: { table, selector }, stages }: PartitionRouter,
   { slot, requiredBlocks }: SelectionResult,
-  { promptTokens, isPinned, hashingMs }: Pick<SelectionMeasures, 'promptTokens' | 'isPinned' | 'hashingMs'>,
+  isPinned: boolean,
+  { promptTokens, hashingMs }: Pick<SelectionMeasures, 'promptTokens' | 'hashingMs'>,
 ): SelectionMeasures {
   const { cache } = table.columns.views
   const row = table.rowOfSlot[slot]!

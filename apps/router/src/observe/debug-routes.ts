@@ -71,7 +71,7 @@ export function debugRoutes({ fleet, decisions, nowMs }: DebugOptions): JsonRout
 function workerDebugJson(fleet: Fleet, worker: WorkerView, nowMs: number): JsonValue {
   const { registration, facts, hindrances, origin, incarnation } = worker
   const { workerId } = registration
-  const counters = fleet.workers.eventCounters(workerId)
+  const counters = fleet.workers.record(workerId)?.link?.events.counters
   return {
     ...(workerJson(worker) as { readonly [key: string]: JsonValue }),
     origin,

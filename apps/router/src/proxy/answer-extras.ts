@@ -1,5 +1,5 @@
 import type { PromptEndpoint } from '@router/prompt'
-import type { Selection } from '../fleet/fleet-request.js'
+import type { Placement } from '../fleet/fleet-request.js'
 import { type JsonValue, writeJson } from '../http/json-writer.js'
 
 const chunkObjects: Partial<Record<PromptEndpoint, string>> = {
@@ -19,9 +19,8 @@ export interface AnswerFacts {
 }
 
 /** Headers that tell where a request went, and what is believed to have been there; names and values by turns. */
-export function placementHeaders({ workerId, dpRank, overlaps, partition }: Selection): string[] {
-  const cachedTokens = overlaps.find((rank) => rank.dpRank === dpRank)?.cachedTokens ?? 0
-  const blocks = Math.floor(cachedTokens / partition.shape.blockSize)
+export function placementHeaders({ workerId, dpRank, measures }: Placement): string[] {
+  const blocks = Math.floor(measures.overlapBlocks ?? 0)
   return ['x-router-worker', `${workerId}.${dpRank}`, 'x-router-overlap-blocks', String(blocks)]
 }
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { PromptReading } from '@router/prompt'
-import type { Selection } from '../fleet/fleet-request.js'
+import type { Placement } from '../fleet/fleet-request.js'
 import { HttpError } from '../http/http-error.js'
 import { recorderOf } from '../observe/proxy-decisions.js'
 import { answerExtras, extrasEvent, placementHeaders } from './answer-extras.js'
@@ -39,7 +39,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   #intake: RequestIntake | undefined
   #reading: PromptReading | undefined
   #bookings: RequestBookings | undefined
-  #selection: Selection | undefined
+  #selection: Placement | undefined
   #attempt: Attempt | undefined
   #attempts = 0
   #retries = 0
@@ -187,7 +187,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   /** Books a rank and sends the request there. Errors: those of `Fleet.reserve`. */
-  #send(again?: Selection): void {
+  #send(again?: Placement): void {
     const { fleet, upstreams, watch, settings, nowMs } = this.#state
     const bookings = this.#bookings!
     let selection = again === undefined ? bookings.reserve() : bookings.reserveAgain(again)
@@ -256,7 +256,7 @@ export class ProxiedRequest implements AttemptOwner, LiveRequest {
   }
 
   /** Sends it once more; false = nobody may take it. */
-  #isSent(again?: Selection): boolean {
+  #isSent(again?: Placement): boolean {
     try {
       this.#send(again)
       return true

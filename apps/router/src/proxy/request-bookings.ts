@@ -1,7 +1,7 @@
 import type { HashedPrompt, RoutedExplanation } from '@router/core'
 import type { PromptReading } from '@router/prompt'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
-import type { RequestTerms, Selection } from '../fleet/fleet-request.js'
+import type { Placement, RequestTerms } from '../fleet/fleet-request.js'
 import type { Fleet } from '../fleet/fleet.js'
 import type { OnExplained } from '../observe/decision-records.js'
 import type { ProxyState } from './proxy-state.js'
@@ -67,7 +67,7 @@ export class RequestBookings {
   }
 
   /** Books it on a rank of a worker that was not tried. Errors: those of `Fleet.reserve`. */
-  reserve(): Selection {
+  reserve(): Placement {
     const { workerId, dpRank } = this.#pin
     if (workerId !== undefined && dpRank !== undefined && this.#tried.size === 0)
       return this.#book({ workerId, dpRank }, this.#allowed)
@@ -88,7 +88,7 @@ export class RequestBookings {
   }
 
   /** Books it where it was before. Errors: those of `Fleet.reserve`. */
-  reserveAgain({ workerId, dpRank }: Selection): Selection {
+  reserveAgain({ workerId, dpRank }: Placement): Placement {
     return this.#book({ workerId, dpRank }, undefined)
   }
 
@@ -130,13 +130,13 @@ export class RequestBookings {
     if (id !== undefined) this.partition.router.free(id)
   }
 
-  #book(pinnedWorker: RequestTerms['pinnedWorker'], allowed: readonly bigint[] | undefined): Selection {
+  #book(pinnedWorker: RequestTerms['pinnedWorker'], allowed: readonly bigint[] | undefined): Placement {
     const requestId = `${this.#innerId}.${this.#tries++}`
     const terms = this.#terms
     terms.pinnedWorker = pinnedWorker
     terms.allowedWorkerIds = allowed
     const booking = { requestId, isRelayed: true, isDispatched: false, onExplained: this.#onExplained }
-    const selection = this.#fleet.reserve(this.partition.name, { prompt: this.#prompt, terms }, booking)
+    const selection = this.#fleet.place(this.partition.name, { prompt: this.#prompt, terms }, booking)
     this.#bookingId = requestId
     return selection
   }

@@ -1,5 +1,5 @@
 import type { Exactness, PromptCause, PromptReading } from '@router/prompt'
-import type { Selection } from '../fleet/fleet-request.js'
+import type { Placement } from '../fleet/fleet-request.js'
 import type { Attempt } from './attempt.js'
 import type { RequestIntake } from './request-intake.js'
 import type { TokenUsage } from './usage.js'
@@ -19,7 +19,7 @@ export interface RequestRemains {
   readonly intake: RequestIntake | undefined
   readonly reading: PromptReading | undefined
   /** Of the last try. */
-  readonly selection: Selection | undefined
+  readonly selection: Placement | undefined
   /** The engine of that try chose its rank itself. */
   readonly ignoresRank: boolean
   readonly attempt: Attempt | undefined

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Selection } from '../fleet/fleet-request.js'
+import type { Placement } from '../fleet/fleet-request.js'
 import type { WorkerView } from '../fleet/worker-registration.js'
 import type { ProxyEndpoint } from './endpoints.js'
 import { requestHeaders } from './forwarded-headers.js'
@@ -18,12 +18,12 @@ export interface WorkerRequest {
 /** A request for the worker that was selected. */
 export function workerRequestOf(
   { fleet, settings, access, apiKeyOf }: ProxyState,
-  { workerId, dpRank, endpoint, partition }: Selection,
+  { workerId, dpRank, endpoint, partition }: Placement,
   { prompt }: ProxyEndpoint,
   client: IncomingMessage,
   { bodyFor }: RequestIntake,
 ): WorkerRequest {
-  const worker = fleet.workers.get(workerId)!
+  const worker = fleet.workers.record(workerId)!
   const { table } = partition.router.partition
   const ranks = table.workers[table.workerIndexOf(workerId)]?.dataParallelSize ?? 1
   const ignoresRank = ranks > 1 && prompt === 'responses' && worker.facts?.engine === 'sglang'
@@ -43,7 +43,7 @@ export function workerRequestOf(
 
 /** The key of a worker's engine: only for workers of the sources that gave keys. */
 export function keyFor(
-  { registration, origin }: WorkerView,
+  { registration, origin }: Pick<WorkerView, 'registration' | 'origin'>,
   apiKeyOf: ProxyState['apiKeyOf'],
 ): string | undefined {
   return origin === 'trusted' ? apiKeyOf(registration.workerId) : undefined

@@ -114,7 +114,11 @@ export class JsonView {
   }
 
   #parsed(node: number): string {
-    return JSON.parse(this.#slice(this.tape.start(node), this.tape.end(node))) as string
+    const start = this.tape.start(node)
+    const end = this.tape.end(node)
+    const inner = this.#slice(start + 1, end - 1)
+    // Few strings have escapes; whatever else stands for something else the scanner refused.
+    return inner.includes('\\') ? (JSON.parse(this.#slice(start, end)) as string) : inner
   }
 
   #slice(start: number, end: number): string {
