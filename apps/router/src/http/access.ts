@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { ConfigError } from '@router/sdk'
+import { quoted } from '../quoted.js'
 import { HttpError } from './http-error.js'
 
 /** Who may call a route: anybody, holders of a client key where there are any, or holders of the admin token. */
@@ -61,7 +62,7 @@ export class Access {
   check(access: RouteAccess, { host, authorization, 'x-api-key': apiKey }: AccessHeaders): void {
     if (this.#isLoopback && (host === undefined || host !== this.#loopbackHeader)) {
       if (!isLoopbackHeader(host)) {
-        const message = `host '${host ?? ''}' is no name of this machine, which is all that this listener serves`
+        const message = `host ${quoted(host ?? '')} is no name of this machine, which is all that this listener serves`
         throw new HttpError('forbidden_host', message)
       }
       this.#loopbackHeader = host

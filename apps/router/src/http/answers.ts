@@ -1,5 +1,6 @@
 import { KvIndexError } from '@router/kv-index'
 import { RouterError, type RouterErrorCode } from '@router/sdk'
+import { cut } from '../quoted.js'
 import { HttpError, type HttpErrorCode } from './http-error.js'
 import type { JsonValue } from './json-writer.js'
 
@@ -73,6 +74,9 @@ export const answerStatuses: Readonly<
   ROUTER_INVALID_PICKER_ROW: [500, 500],
 }
 
+/** Characters; whoever writes a message may hold what a caller sent, however long. */
+const longestMessage = 1000
+
 const codesWithDetails: ReadonlySet<string> = new Set(['ROUTER_QUEUE_REJECTED', 'ROUTER_DEADLINE_EXCEEDED'])
 
 /** What a caller is answered for an error. Errors that are none of the router's are `internal_error`, and say nothing of what happened. */
@@ -88,7 +92,7 @@ export function answerOf(error: unknown, door: FrontDoor, overloadAnswers: Overl
   return {
     status,
     code: wireName(code),
-    message: (error as Error).message,
+    message: cut((error as Error).message, longestMessage),
     details: codesWithDetails.has(code) ? (error as RouterError).details : undefined,
     retryAfterSecs: isBusy ? overloadAnswers.retryAfterSecs : 0,
   }

@@ -7,6 +7,7 @@ import {
   type FastifyRequest,
   fastify,
 } from 'fastify'
+import { quoted } from '../quoted.js'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
 import { type FrontDoor, type OverloadAnswers, answerOf, refusalBody } from './answers.js'
 import { HotRoutes, jsonType, refuse } from './hot-routes.js'
@@ -124,11 +125,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   })
   server.setErrorHandler((error, request, reply) => send(request, reply, error))
   server.setNotFoundHandler((request, reply) =>
-    send(
-      request,
-      reply,
-      new HttpError('not_found', `there is no path '${pathOf(request.url).slice(0, 100)}'`),
-    ),
+    send(request, reply, new HttpError('not_found', `there is no path ${quoted(pathOf(request.url))}`)),
   )
   return server
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { cut } from '../quoted.js'
 import { HttpError } from './http-error.js'
 
 /** Levels of lists and objects; deeper ones are refused, as they would have this reader call itself without end. */
@@ -194,11 +195,11 @@ export class JsonReader {
 
   /** A value of the wrong kind at this place. @param found its text, when it was taken already */
   fault(accepted: string, found?: string): HttpError {
-    const place = this.#path.length === 0 ? 'the body' : this.#path.map(String).join('.')
+    const place = this.#path.length === 0 ? 'the body' : cut(this.#path.map(String).join('.'))
     if (found === undefined && this.#at >= this.#bytes.length) return this.#noJson('it ends too early')
     if (found === undefined && !startsValue(this.#bytes[this.#at]!))
       return this.#noJson('a value is expected')
-    const shown = found === undefined ? '' : `, got ${found.length > 40 ? `${found.slice(0, 40)}...` : found}`
+    const shown = found === undefined ? '' : `, got ${cut(found, 40)}`
     return new HttpError('invalid_body', `${place}: expected ${accepted}${shown}`)
   }
 

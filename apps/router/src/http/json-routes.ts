@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { quoted } from '../quoted.js'
 import type { RouteAccess } from './access.js'
 import type { FrontDoor } from './answers.js'
 import { type RawJsonRequest, type WrittenAnswer, jsonType } from './hot-routes.js'
@@ -108,7 +109,7 @@ export function workerIdIn({ parameter }: JsonRequest, name: string): bigint {
   const text = parameter(name)
   const id = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n
   if (id >= 0n && id <= 0xffff_ffff_ffff_ffffn) return id
-  const message = `'${text.slice(0, 40)}' is no worker id; accepted: an unsigned 64-bit integer`
+  const message = `${quoted(text)} is no worker id; accepted: an unsigned 64-bit integer`
   throw new HttpError('bad_request', message)
 }
 
@@ -151,7 +152,7 @@ function queryOf(url: string): URLSearchParams {
   const start = url.indexOf('?')
   const query = new URLSearchParams(start < 0 ? '' : url.slice(start))
   const twice = [...query.keys()].find((key) => query.getAll(key).length > 1)
-  if (twice !== undefined) throw new HttpError('bad_request', `the query has '${twice}' more than once`)
+  if (twice !== undefined) throw new HttpError('bad_request', `the query has ${quoted(twice)} more than once`)
   return query
 }
 

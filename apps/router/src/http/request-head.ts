@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { quoted } from '../quoted.js'
 import { HttpError } from './http-error.js'
 
-const longestShownType = 60
 /** `http://router/v1/models`: what clients send that take the router for a proxy of theirs. */
 const absoluteUrl = /^https?:\/\/([^/?#]+)(.*)$/i
 
@@ -22,7 +22,7 @@ export function settleHead(request: IncomingMessage): void {
   if (coding !== undefined) {
     if (httpVersionMinor === 0) throw new HttpError('bad_http', 'HTTP/1.0 has no header Transfer-Encoding')
     if (coding.toLowerCase() !== 'chunked') {
-      const message = `transfer coding '${coding.slice(0, longestShownType)}' is not understood; accepted: chunked`
+      const message = `transfer coding ${quoted(coding)} is not understood; accepted: chunked`
       throw new HttpError('not_implemented', message)
     }
   }
@@ -46,7 +46,7 @@ export function checkContentType(headers: IncomingHttpHeaders): void {
   if (coding !== undefined && coding.toLowerCase() !== 'identity')
     throw new HttpError(
       'unsupported_media_type',
-      `content encoding '${coding.slice(0, longestShownType)}' is not accepted here; accepted: identity`,
+      `content encoding ${quoted(coding)} is not accepted here; accepted: identity`,
     )
   const given = headers['content-type'] ?? ''
   if (given === 'application/json') return
@@ -55,6 +55,6 @@ export function checkContentType(headers: IncomingHttpHeaders): void {
   const accepted = 'application/json, application/*+json'
   throw new HttpError(
     'unsupported_media_type',
-    `content type '${type.slice(0, longestShownType)}' is not accepted here; accepted: ${accepted}`,
+    `content type ${quoted(type)} is not accepted here; accepted: ${accepted}`,
   )
 }

@@ -5,6 +5,7 @@ import { type WorkerView, ranksOf } from '../fleet/worker-registration.js'
 import { HttpError } from '../http/http-error.js'
 import { type JsonRequest, type JsonRoute, workerIdIn } from '../http/json-routes.js'
 import type { JsonValue } from '../http/json-writer.js'
+import { quoted } from '../quoted.js'
 import { workerJson } from '../selection-api/worker-json.js'
 import type { DecisionRecords } from './decision-records.js'
 
@@ -40,7 +41,7 @@ export function debugRoutes({ fleet, decisions, nowMs }: DebugOptions): JsonRout
       const requestId = parameter('request_id')
       const found = decisions.of(requestId)
       if (found.length > 0) return { decisions: found }
-      const message = `no decision is recorded of request '${requestId.slice(0, 128)}', or not any more: they are a sample`
+      const message = `no decision is recorded of request ${quoted(requestId)}, or not any more: they are a sample`
       throw new HttpError('not_found', message)
     }),
     get('/debug/workers/:id', (request) => workerDebugJson(fleet, workerOf(fleet, request, 'id'), nowMs())),
@@ -163,6 +164,6 @@ function workerOf(fleet: Fleet, request: JsonRequest, key: string): WorkerView {
 function integerOf(key: string, text: string, largest: number): number {
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (value <= largest) return value
-  const message = `${key} is '${text.slice(0, 40)}'; accepted: an integer from 0 to ${largest}`
+  const message = `${key} is ${quoted(text)}; accepted: an integer from 0 to ${largest}`
   throw new HttpError('bad_request', message)
 }

@@ -8,6 +8,7 @@ import { httpErrorOf } from '../proxy/error-answers.js'
 import type { ProxyState } from '../proxy/proxy-state.js'
 import { RequestBookings } from '../proxy/request-bookings.js'
 import { type RequestIntake, takeIn } from '../proxy/request-intake.js'
+import { quoted } from '../quoted.js'
 import { askedOf, partitionOf, readSelection } from '../selection-api/selection-bodies.js'
 import { type DecisionSubject, decisionJson, routedOnPrompt, routedOnReading } from './decision-json.js'
 
@@ -83,6 +84,6 @@ async function readAs(
 
 function unknownPath(path: string, hasProxy: boolean): HttpError {
   const proxied = hasProxy ? `a path of the OpenAI API that is routed, such as ${defaultPath}, or ` : ''
-  const message = `path '${path.slice(0, 100)}' cannot be explained; accepted: ${proxied}${selectionPaths.join(', ')}`
+  const message = `path ${quoted(path)} cannot be explained; accepted: ${proxied}${selectionPaths.join(', ')}`
   return new HttpError('bad_request', message)
 }

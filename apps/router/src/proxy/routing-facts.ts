@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { HttpError } from '../http/http-error.js'
 import { flag, listOf, objectOf, optional, text, u32, workerId } from '../http/json-fields.js'
 import { JsonReader } from '../http/json-reader.js'
+import { quoted } from '../quoted.js'
 
 /** What a request says of where it should go, beside its prompt (host.md 11.3). */
 export interface RoutingFacts {
@@ -141,5 +142,5 @@ function workerHeader(written: string | undefined): bigint | undefined {
 }
 
 function badHeader(name: string, written: string, accepted: string): HttpError {
-  return new HttpError('bad_request', `header ${name} must be ${accepted}, got '${written.slice(0, 60)}'`)
+  return new HttpError('bad_request', `header ${name} must be ${accepted}, got ${quoted(written)}`)
 }

@@ -3,6 +3,7 @@ import type { EngineModel } from '../fleet/engine-facts.js'
 import type { FleetWorkers } from '../fleet/fleet-workers.js'
 import { HttpError } from '../http/http-error.js'
 import type { JsonValue } from '../http/json-writer.js'
+import { quoted } from '../quoted.js'
 
 /** What a name in a request stands for. */
 export interface ServedModel {
@@ -79,7 +80,7 @@ export class ServedModels {
     }
     if (entry !== undefined) return this.#served(entry)
     if (this.#offered.has(engineName) || this.#isStarting) throw notReady(name)
-    throw new HttpError('not_found', `the model '${name.slice(0, 200)}' does not exist`)
+    throw new HttpError('not_found', `the model ${quoted(name)} does not exist`)
   }
 
   /** As `GET /v1/models` lists them. */
@@ -176,6 +177,6 @@ export class ServedModels {
 }
 
 function notReady(model: string | undefined): RouterError {
-  const which = model === undefined ? '' : ` for model '${model.slice(0, 200)}'`
+  const which = model === undefined ? '' : ` for model ${quoted(model)}`
   return new RouterError('ROUTER_NOT_READY', `no worker${which} takes requests now`, { model })
 }

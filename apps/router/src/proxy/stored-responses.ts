@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { OverloadAnswers } from '../http/answers.js'
 import { HttpError } from '../http/http-error.js'
+import { quoted } from '../quoted.js'
 import { Attempt, type AttemptOutcome, type AttemptOwner } from './attempt.js'
 import type { ProxyTarget } from './endpoints.js'
 import { brokenStreamEvent, failureAnswer, retryAfterOf, sendRefusal } from './error-answers.js'
@@ -23,7 +24,7 @@ export function relayStored(
   const view = workerId === undefined ? undefined : state.fleet.workers.get(workerId)
   const endpoint = view?.registration.endpoint
   if (endpoint === undefined || endpoint === '')
-    throw new HttpError('not_found', `no worker is known to hold the response '${id.slice(0, 100)}'`)
+    throw new HttpError('not_found', `no worker is known to hold the response ${quoted(id)}`)
   // A cancellation has no body that means anything.
   request.resume()
   const { settings, nowMs, upstreams, live } = state
