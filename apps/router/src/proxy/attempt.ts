@@ -6,7 +6,7 @@ import { headerOf, responseHeaders } from './forwarded-headers.js'
 import { StreamWatch, responseIdIn } from './stream-watch.js'
 import { isConnectError, wasReused } from './upstreams.js'
 import { type TokenUsage, usageIn } from './usage.js'
-import type { WatchedAttempt } from './worker-watch.js'
+import { type WatchedAttempt, isRedirect } from './worker-watch.js'
 
 /** Answers that are not streams are kept back up to this size: until they are whole another worker may be tried. */
 const longestHeldAnswer = 1024 * 1024
@@ -158,7 +158,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#resume = resume
     if (plainText.test(statusText)) this.#statusText = statusText
     this.#watched?.head(status)
-    if (retriedStatuses.has(status)) {
+    if (retriedStatuses.has(status) || isRedirect(status)) {
       this.#fail('status', false)
       return true
     }

@@ -4,6 +4,7 @@ import { type Answer, type OverloadAnswers, answerOf, refusalBody } from '../htt
 import { HttpError } from '../http/http-error.js'
 import { writeJson } from '../http/json-writer.js'
 import type { ProxyEndpoint } from './endpoints.js'
+import { isRedirect } from './worker-watch.js'
 
 /** What a client is answered for an error, in the words of the proxy. */
 export function proxyAnswerOf(error: unknown, overload: OverloadAnswers): Answer {
@@ -41,7 +42,8 @@ export function failureAnswer(isLate: boolean, status: number | undefined): Omit
     status === undefined
       ? 'the engine could not be reached, or broke its answer off'
       : `the engine answered with status ${status}`
-  return { status: status ?? 502, code: 'upstream_failed', message }
+  const isOwn = status === undefined || isRedirect(status)
+  return { status: isOwn ? 502 : status, code: 'upstream_failed', message }
 }
 
 /** `Retry-After` of that answer: what the engine said, else what every 429 and 503 of the router says; names and values by turns. */

@@ -23,6 +23,9 @@ const routerHeaders = new Set([
   'x-data-parallel-rank',
 ])
 
+/** Of answers, in addition: they say where an engine is. */
+const engineHeaders = new Set(['location', 'content-location'])
+
 /** What goes to an engine with a request. */
 export interface RequestHeaderOptions {
   /** The client's key is its own, and not one of the router's. */
@@ -69,7 +72,7 @@ export function responseHeaders(raw: readonly Buffer[], keepsLength: boolean): s
     const name = written.toLowerCase()
     const value = raw[at + 1]!.toString('latin1')
     if (name === 'connection') named = both(named, namedByConnection(value))
-    if (hopByHop.has(name) || name.startsWith('x-router-')) continue
+    if (hopByHop.has(name) || engineHeaders.has(name) || name.startsWith('x-router-')) continue
     if (name === 'content-length' && !keepsLength) continue
     passed.push(written, value)
   }

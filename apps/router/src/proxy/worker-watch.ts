@@ -19,6 +19,11 @@ export interface WatchedAttempt {
   end(how: WatchedEnd): void
 }
 
+/** An answer that sends the client elsewhere: past the router, so that it is none. */
+export function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400 && status !== 304
+}
+
 /** Whoever judges workers by their requests. */
 export interface WorkerWatch {
   /** A request is about to go to this worker; `undefined` = it must not. */

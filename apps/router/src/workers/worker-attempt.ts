@@ -17,10 +17,9 @@ export class WorkerAttempt {
     this.#onChange = onChange
   }
 
-  /** The answer's status: 500 and above counts against the worker. */
+  /** The answer's status: a redirect, and 500 and above count against the worker. */
   head(status: number): void {
-    this.#health.head(this.#attempt, status, this.#nowMs())
-    if (status >= 500) this.#onChange()
+    if (this.#health.head(this.#attempt, status, this.#nowMs())) this.#onChange()
   }
 
   /** Some of the body came. Cheap. */

@@ -1,4 +1,5 @@
 import type { Hindrance } from '../fleet/hindrance.js'
+import { isRedirect } from '../proxy/worker-watch.js'
 
 /** How an attempt at a worker ended. */
 export type AttemptEnd =
@@ -149,10 +150,12 @@ export class WorkerHealth {
     return attempt
   }
 
-  /** The status of the answer. 500 and above is a failure, anything below none. */
-  head(attempt: HealthAttempt, status: number, nowMs: number): void {
-    attempt.isGood = status < 400
-    if (status >= 500) this.#fail(attempt, `status ${status}`, nowMs)
+  /** The status of the answer. True when it is a failure: a redirect, or 500 and above. */
+  head(attempt: HealthAttempt, status: number, nowMs: number): boolean {
+    const isFailure = status >= 500 || isRedirect(status)
+    attempt.isGood = status < 400 && !isFailure
+    if (isFailure) this.#fail(attempt, `status ${status}`, nowMs)
+    return isFailure
   }
 
   /** A byte of the body. True when reasons may have gone by it. */

@@ -1,7 +1,7 @@
 import { type AddressInfo, type Socket, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { until } from '../until.js'
-import { afterTest, ask, chat, chatPath, proxyOf } from './support/proxies.js'
+import { afterTest, ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
 
 /** An engine that answers every request with these very bytes. */
 async function engineThatSays(answer: (socket: Socket) => void): Promise<{ readonly url: string }> {
@@ -44,6 +44,27 @@ describe('A1: answers that engines should not give', () => {
     const answer = await ask(router, chatPath, chat('hello'))
     const passed = ['x-one', 'x-two', 'x-three'].filter((name) => answer.headers.has(name))
     expect(passed).toEqual(['x-three'])
+  })
+
+  test('a redirect is none, and where an engine says that it is stays here', async () => {
+    const where = 'location: http://10.0.0.1:8000/v1/x\r\ncontent-location: http://10.0.0.1:8000/\r\n'
+    const saying = async (status: number) =>
+      engineThatSays((socket) => socket.write(`HTTP/1.1 ${status} Text\r\n${where}${json}\r\n{}`))
+    for (const [engineStatus, status] of [
+      [307, 502],
+      [301, 502],
+      [201, 201],
+    ] as const) {
+      const router = await proxyOf([await saying(engineStatus)])
+      const answer = await ask(router, chatPath, chat('hello'))
+      expect([answer.status, answer.headers.get('location'), answer.headers.get('content-location')]).toEqual(
+        [status, null, null],
+      )
+      if (status === 502) expect(answer.json.error).toMatchObject({ code: 'upstream_failed' })
+    }
+    const router = await proxyOf([await saying(308), await engineOf()])
+    for (let turn = 0; turn < 3; turn++)
+      expect((await ask(router, chatPath, chat(`${turn}`))).status).toBe(200)
   })
 
   test.each([

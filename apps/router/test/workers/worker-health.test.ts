@@ -49,6 +49,18 @@ describe('probes', () => {
 })
 
 describe('inhibition', () => {
+  it.each([
+    [200, []],
+    [304, []],
+    [307, ['inhibited']],
+    [404, []],
+    [503, ['inhibited']],
+  ])('an answer with status %i: %j', (status, expected) => {
+    const { request, soft } = testHealth()
+    request('answered', status)
+    expect(soft()).toEqual(expected)
+  })
+
   it.each(['failed', 'refused'] as const)('a request that %s inhibits for 5 s', (how) => {
     const { health, clock, request, hard, soft } = testHealth()
     request(how)
