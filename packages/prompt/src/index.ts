@@ -1,5 +1,6 @@
 export { type BodyOptions, BodyReader } from './body/body-reader.js'
 export type { BodyReading, PromptRoute } from './body/body-reading.js'
+export { readTokenIds } from './body/id-list.js'
 export { type ObjectEntry, type ObjectScan, scanObject } from './body/scan-object.js'
 export type { ChunkLayout } from './content/chunk-hasher.js'
 export { TokenEstimator } from './content/token-estimator.js'

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { readTokenIds } from '@router/prompt'
 import { cut } from '../quoted.js'
 import { HttpError } from './http-error.js'
 
@@ -139,35 +140,11 @@ export class JsonReader {
 
   /** A list of unsigned 32-bit integers. */
   u32List(): Uint32Array<ArrayBuffer> {
-    const bytes = this.#bytes
-    let list = numbers
-    let count = 0
     if (this.#next() !== openBracket) throw this.fault('a list')
-    let at = this.#at + 1
-    // Up to nine digits, commas, and at most one space between them: how lists are written. Anything else goes the long way. With `| 0`
-    // all is 32-bit integers, and what lies behind the end is 0, no digit.
-    for (;;) {
-      let byte = bytes[at]! | 0
-      if (byte === 0x20) byte = bytes[++at]! | 0
-      const first = at
-      let value = (byte - zero) | 0
-      if (value < 0 || value > 9) return this.#u32ListSlowly()
-      byte = bytes[++at]! | 0
-      // Nothing follows a leading 0.
-      let digit = value === 0 ? -1 : (byte - zero) | 0
-      while (digit >= 0 && digit <= 9) {
-        value = (Math.imul(value, 10) + digit) | 0
-        byte = bytes[++at]! | 0
-        digit = (byte - zero) | 0
-      }
-      if (at - first > 9 || (byte !== comma && byte !== closeBracket)) return this.#u32ListSlowly()
-      if (count === list.length) list = growNumbers()
-      list[count++] = value
-      at++
-      if (byte === closeBracket) break
-    }
-    this.#at = at
-    return takenNumbers(count)
+    const found = readTokenIds(this.#bytes, this.#at)
+    if (found === undefined) return this.#u32ListSlowly()
+    this.#at = found.end
+    return found.ids
   }
 
   /** A list of 64-bit signed integers as pairs of 32-bit halves, low first. */
@@ -324,11 +301,10 @@ function isInteger(text: string): boolean {
   return /^(?:0|-?[1-9]\d*)$/.test(text)
 }
 
-function growNumbers(): Uint32Array<ArrayBuffer> {
+function growNumbers(): void {
   const more = new Uint32Array(2 * numbers.length)
   more.set(numbers)
   numbers = more
-  return more
 }
 
 function takenNumbers(count: number): Uint32Array<ArrayBuffer> {

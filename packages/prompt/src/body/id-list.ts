@@ -1,3 +1,4 @@
+import { IdRun } from '../simd/id-run.js'
 import { skipSpace } from './json-space.js'
 
 /** The list is not one of one or more plain whole numbers below 2^32. */
@@ -5,11 +6,43 @@ export const noIds = -1
 /** The list has more ids than there is room for. */
 export const noRoom = -2
 
+/** Shorter lists cost less without a call of the kernel. */
+const longListBytes = 256
+
+const idRun = new IdRun()
+
+/** Ids that one list is read into, kept for the next list; more are given back. */
+const keptIds = 1 << 20
+const fewIds = 4096
+let scratch = new Uint32Array(fewIds)
+
+/**
+ * Reads a JSON list of one or more plain whole numbers below 2^32, whose bracket stands at `start`: a copy of them, and the end of the
+ * list. `undefined` = it is another list, or a faulty one.
+ */
+export function readTokenIds(
+  bytes: Uint8Array,
+  start: number,
+): { readonly ids: Uint32Array<ArrayBuffer>; readonly end: number } | undefined {
+  let end = readIds(bytes, start + 1, scratch, 0)
+  for (; end === noRoom; end = readIds(bytes, start + 1, scratch, 0))
+    scratch = new Uint32Array(2 * scratch.length)
+  const ids = end === noIds ? undefined : scratch.slice(1, 1 + scratch[0]!)
+  if (scratch.length > keptIds) scratch = new Uint32Array(fewIds)
+  return ids && { ids, end }
+}
+
 /**
  * Reads a list of token ids whose bracket stands before `start`: their count to `ids[first]`, they themselves behind it. Returns the
  * end of the list, `noIds` or `noRoom`. Allocates nothing.
  */
-export function readIds(bytes: Uint8Array, start: number, ids: Uint32Array, first: number): number {
+export function readIds(
+  bytes: Uint8Array,
+  start: number,
+  ids: Uint32Array,
+  first: number,
+  run = idRun,
+): number {
   // Local, because a loop reads a constant of the module again and again.
   const comma = 0x2c
   const zero = 0x30
@@ -19,6 +52,10 @@ export function readIds(bytes: Uint8Array, start: number, ids: Uint32Array, firs
   if (start >= length || isDigit(last) || last === comma - zero) return noIds
   let at = start
   let used = first + 1
+  if (length - start >= longListBytes) {
+    used += run.read(bytes, start, ids, used)
+    at = run.end
+  }
   for (;;) {
     if (used === ids.length) return noRoom
     let digit = bytes[at]! - zero

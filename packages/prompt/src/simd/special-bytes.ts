@@ -1,3 +1,4 @@
+import { instantiate } from './instantiate.js'
 import { moduleHex } from './special-bytes-module.js'
 
 /** Bytes looked at in one call. */
@@ -27,12 +28,12 @@ export class SpecialBytes {
 
   /** `webAssembly` false = the plain loop even where the other could run. */
   constructor(webAssembly = true) {
-    const instance = webAssembly ? instantiate() : undefined
+    const instance = webAssembly ? instantiate<{ findSpecials: FindSpecials }>(moduleHex, pages) : undefined
     const buffer = instance?.buffer ?? new ArrayBuffer(65_536 * pages)
     this.usesWebAssembly = instance !== undefined
     this.#input = new Uint8Array(buffer, inputStart, windowBytes)
     this.positions = new Int32Array(buffer, outputStart, windowBytes + 1)
-    this.#findSpecials = instance?.findSpecials ?? plainFinder(buffer)
+    this.#findSpecials = instance?.exports.findSpecials ?? plainFinder(buffer)
   }
 
   /** Looks at the window of the body that starts at `start`; returns its end. */
@@ -45,30 +46,6 @@ export class SpecialBytes {
     const count = this.#findSpecials(inputStart, end - start, start, outputStart)
     this.positions[count] = noPosition
     return end
-  }
-}
-
-/** The part of WebAssembly that is used here; no types of it are in scope. */
-interface WebAssemblyNamespace {
-  readonly Memory: new (descriptor: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer }
-  readonly Module: new (bytes: Uint8Array) => object
-  readonly Instance: new (module: object, imports: object) => { readonly exports: unknown }
-}
-
-let compiled: object | undefined
-
-function instantiate(): { buffer: ArrayBuffer; findSpecials: FindSpecials } | undefined {
-  const namespace = (globalThis as { WebAssembly?: WebAssemblyNamespace }).WebAssembly
-  if (namespace === undefined) return undefined
-  try {
-    const memory = new namespace.Memory({ initial: pages, maximum: pages })
-    compiled ??= new namespace.Module(Buffer.from(moduleHex, 'hex'))
-    const { exports } = new namespace.Instance(compiled, { env: { memory } })
-    const { findSpecials } = exports as { findSpecials: FindSpecials }
-    return { buffer: memory.buffer, findSpecials }
-  } catch {
-    // WebAssembly or its vectors are missing or forbidden.
-    return undefined
   }
 }
 

@@ -1,8 +1,9 @@
 import { BlockHasher } from '@router/kv-index'
 import fc from 'fast-check'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { BodyReader } from '../../src/body/body-reader.js'
 import { noIds, noRoom, readIds } from '../../src/body/id-list.js'
+import { IdRun } from '../../src/simd/id-run.js'
 import { encode, errorOf } from './support.js'
 
 const reader = new BodyReader(new BlockHasher())
@@ -87,4 +88,78 @@ it('a list is read to its end, to where there is no room, or not at all', () => 
     '[1,x]',
   ])
     expect(read(text), text).toBe(noIds)
+})
+
+describe('long lists', () => {
+  const kernel = new IdRun(true)
+  const plain = new IdRun(false)
+  const lists = fc.array(
+    fc.oneof(
+      { weight: 20, arbitrary: fc.nat({ max: 9_999_999 }).map(String) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 4_294_967_295 }).map(String) },
+      { weight: 20, arbitrary: fc.nat({ max: 12 }).map(String) },
+    ),
+    { minLength: 40, maxLength: 60 },
+  )
+  const room = new Uint32Array(60_000)
+  const read = (bytes: Uint8Array, run: IdRun) => {
+    room.fill(7)
+    const end = readIds(bytes, 1, room, 0, run)
+    return { end, ids: end < 0 ? undefined : [...room.subarray(1, 1 + room[0]!)] }
+  }
+
+  it('are read alike with and without the kernel, which runs here', () => {
+    expect([kernel.usesWebAssembly, plain.usesWebAssembly]).toEqual([true, false])
+    fc.assert(
+      fc.property(
+        lists,
+        fc.constantFrom(',', ', ', ',  ', ' , ', '\n,'),
+        fc.constantFrom(']', ' ]}', ',]', ']x', ',x]', ''),
+        fc.nat({ max: 30 }),
+        (list, comma, end, copies) => {
+          const text = `[${Array.from({ length: 1 + copies * copies }, () => list.join(comma)).join(comma)}${end}`
+          const found = read(encode(text), kernel)
+          expect(found).toEqual(read(encode(text), plain))
+          if (end === ']') expect(found.ids).toEqual(JSON.parse(text))
+        },
+      ),
+      { seed: 6, numRuns: 60 },
+    )
+  })
+
+  it.each(['01', '-1', '1.5', '1e3', '"1"', '4294967296', '00', '1 2', ''])(
+    'are refused wherever %s stands',
+    (fault) => {
+      for (let at = 0; at < 80; at++) {
+        const list = Array.from({ length: 80 }, (_, index) => (index === at ? fault : String(index * 1234)))
+        for (const run of [kernel, plain]) expect(read(encode(`[${list.join(',')}]`), run).end).toBe(noIds)
+      }
+    },
+  )
+
+  it('need room for each', () => {
+    const bytes = encode(JSON.stringify(Array.from({ length: 100 }, (_, index) => index * 100)))
+    for (const run of [kernel, plain])
+      for (let words = 1; words <= 102; words++) {
+        const end = readIds(bytes, 1, new Uint32Array(words), 0, run)
+        expect(end, String(words)).toBe(words > 100 ? bytes.length : noRoom)
+      }
+  })
+
+  it('a run ends before whatever is no number with a comma, and says where', () => {
+    const ids = new Uint32Array(10)
+    const cases: [text: string, count: number, end: number][] = [
+      ['1,22, 333,4,  5,                ', 4, 13],
+      ['1234567,12345678,             ', 1, 8],
+      ['1,2,3]                        ', 2, 4],
+      ['1,2', 0, 0],
+      ['1,\u00fe,                       ', 1, 2],
+      ['', 0, 0],
+    ]
+    // What was looked at before does not count.
+    for (const [text, count, end] of cases) {
+      kernel.read(encode('9,'.repeat(100)), 0, new Uint32Array(200), 0)
+      expect([kernel.read(encode(text), 0, ids, 0), kernel.end], text).toEqual([count, end])
+    }
+  })
 })
