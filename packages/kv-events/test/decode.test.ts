@@ -190,6 +190,15 @@ describe('payloads that are no batch change nothing', () => {
     expect(eventsOf(encode(value))).toBeUndefined()
   })
 
+  test('more than a million events, each of which would take an object', () => {
+    const count = 2 ** 20 + 1
+    const events = new Uint8Array(5 + count).fill(0xc0)
+    new DataView(events.buffer).setUint32(1, count)
+    events[0] = 0xdd
+    expect(eventsOf(Uint8Array.of(0x92, ...encode(TIME), 0x90))).toEqual([])
+    expect(eventsOf(Buffer.concat([Uint8Array.of(0x92, ...encode(TIME)), events]))).toBeUndefined()
+  })
+
   test('bytes behind the batch', () => {
     expect(eventsOf(Uint8Array.of(...whole, 0xc0))).toBeUndefined()
   })

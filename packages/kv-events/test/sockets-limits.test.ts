@@ -68,3 +68,16 @@ it('lives on without a socket to ask for a replay', async () => {
   await until('given up', () => one.log.length === 1)
   expect(one.worker.reports).toMatchObject([{ state: 'rebuilding' }])
 })
+
+it('leaves a publisher that sends what would not fit into memory, and comes back', async () => {
+  const engine = new TestEngine()
+  closing.push(() => engine.stop())
+  const { events } = await engine.start()
+  const one = worker()
+  one.open({ endpoint: events })
+  await until('subscribed', () => engine.subscriptions === 1)
+  await engine.publish(0, new Uint8Array(33 * 2 ** 20))
+  await until('subscribed again', () => engine.subscriptions === 2)
+  await engine.publish(1, numbered(1))
+  await until('applied', () => one.log.length === 1)
+})

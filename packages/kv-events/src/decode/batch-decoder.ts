@@ -8,6 +8,8 @@ import { ValueReader } from './value-reader.js'
 import { WireEvents } from './wire-event.js'
 
 const NIL = 0xc0
+/** Events of one batch: each takes an object, however few bytes it has. Engines send some thousand. */
+const MOST_EVENTS = 1 << 20
 const KEYS = ['ts', 'events', 'data_parallel_rank', 'dp_rank'] as const
 
 /** What a decoder is made with. */
@@ -113,11 +115,11 @@ export class BatchDecoder {
     return next
   }
 
-  /** Position behind the list of events; -1 = no list, or damaged. A negative position stays one. */
+  /** Position behind the list of events; -1 = no list, too long, or damaged. A negative position stays one. */
   #readEvents(position: number): number {
     if (position < 0) return -1
     const count = this.#entries(position, 0x90, 0xdc)
-    if (count < 0) return -1
+    if (count < 0 || count > MOST_EVENTS) return -1
     let next = this.#behindHead(position)
     for (let index = 0; index < count && next >= 0; index++) next = this.#readEvent(next)
     return next

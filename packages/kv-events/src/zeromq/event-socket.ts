@@ -9,12 +9,17 @@ import { endpointOfRank, invalid } from './endpoints.js'
 const HIGH_WATER_MARK = 100_000
 /** Replies that wait in the receiving socket at most: what engines keep. */
 const REPLAY_HIGH_WATER_MARK = 10_000
-/** Bytes of one message; a peer that sends more is disconnected. */
-const LARGEST_MESSAGE = 256 * 1024 * 1024
+/**
+ * Bytes of one message, some fifty times those of the largest batches of engines; a peer that sends more is disconnected. Lists of longer
+ * ones would not fit into memory once they are read.
+ */
+const LARGEST_MESSAGE = 32 * 1024 * 1024
 /** Blocks that are applied before others have their turn. */
 const BLOCKS_PER_TURN = 8192
 const MESSAGES_PER_TURN = 64
 const RECONNECT = { reconnectInterval: 500, reconnectMaxInterval: 30_000 }
+/** After a lost connection, until a socket that does not connect anew is made to. */
+const ABANDONED_MS = 1000
 const RETRY_LOOK_MS = 50
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
@@ -58,6 +63,7 @@ export class EventSocket {
   #replayLoop: Promise<void> = Promise.resolve()
   #working: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
+  #reconnect: NodeJS.Timeout | undefined
   #isConnected = false
   #wasConnected = false
   #isClosed = false
@@ -90,7 +96,7 @@ export class EventSocket {
     const { socket, events } = this.#subscriber()
     this.#live = socket
     this.#live.subscribe(topic)
-    this.#loops.push(this.#watch(events))
+    this.#loops.push(this.#watch(events, bind))
     if (!bind) this.#connect()
     this.#loops.push(bind ? this.#bind().then(() => this.#receive()) : this.#receive())
     this.#schedule()
@@ -104,6 +110,7 @@ export class EventSocket {
     if (this.#isClosed) return
     this.#isClosed = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#reconnect)
     this.#live.close()
     if (this.#replay !== undefined) this.#closeReplay(this.#replay.id)
     this.#worker.removeSocket(this.#rank)
@@ -139,6 +146,17 @@ export class EventSocket {
     if (this.#endpoint.startsWith('inproc:')) this.#connected()
   }
 
+  /** ZeroMQ never comes back to a peer that broke its protocol, a limit of ours included; whoever is there now may keep to it. */
+  #connectAgain(): void {
+    try {
+      this.#live.disconnect(this.#endpoint)
+      this.#live.connect(this.#endpoint)
+    } catch {
+      this.#lost()
+      this.#reconnect = setTimeout(() => this.#connectAgain(), RECONNECT.reconnectMaxInterval).unref()
+    }
+  }
+
   async #bind(): Promise<void> {
     const retry = new RetryClock()
     while (!this.#isClosed) {
@@ -165,12 +183,16 @@ export class EventSocket {
     }
   }
 
-  async #watch(events: Observer): Promise<void> {
+  async #watch(events: Observer, isBound: boolean): Promise<void> {
     for await (const { type } of events) {
-      if (this.#isClosed) return
+      // To the last event: while the socket goes, ZeroMQ must not give its observer's address to another one.
+      if (this.#isClosed) continue
+      clearTimeout(this.#reconnect)
       if (type === 'handshake') this.#connected()
-      else if (type === 'disconnect') this.#lost()
-      else if (type === 'close' && !this.#isConnected) {
+      else if (type === 'disconnect') {
+        this.#lost()
+        if (!isBound) this.#reconnect = setTimeout(() => this.#connectAgain(), ABANDONED_MS).unref()
+      } else if (type === 'close' && !this.#isConnected) {
         this.#lost()
         if (this.#wasConnected) this.#worker.outageBegan()
       }
