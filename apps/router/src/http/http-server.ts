@@ -10,6 +10,7 @@ import {
 import { quoted } from '../quoted.js'
 import { Access, type AccessSettings, type RouteAccess } from './access.js'
 import { type FrontDoor, type OverloadAnswers, answerOf, refusalBody } from './answers.js'
+import { letStalledGo, takeInTurn } from './connections.js'
 import { HotRoutes, jsonType, refuse } from './hot-routes.js'
 import { HttpError } from './http-error.js'
 import { type JsonValue, writeJson } from './json-writer.js'
@@ -39,7 +40,9 @@ export interface HttpServerOptions {
   readonly bodyLimitBytes?: number | undefined
   /** A request head, or a body that stalls, for longer than this is answered 408. Default 10 s. */
   readonly stallMs?: number | undefined
-  /** Idle connections are kept so long. Default 75 s. */
+  /** A request that is not there whole after this time is answered 408, however steadily it comes. Default 1,800 s. */
+  readonly arrivalMs?: number | undefined
+  /** Idle connections are kept so long, and those of which nothing takes the rest of an answer. Default 75 s. */
   readonly keepAliveMs?: number | undefined
   /**
    * Gets every request first, with all that comes with it: access, its body, its answer. False = it is none of its own, and goes to the
@@ -51,6 +54,7 @@ export interface HttpServerOptions {
 const headerLimitBytes = 32 * 1024
 const defaultBodyLimit = 8 * 1024 * 1024
 const defaultStallMs = 10_000
+const defaultArrivalMs = 1_800_000
 const idleLookMs = 20
 const noRetryAfter: OverloadAnswers = { statusCode: 529, retryAfterSecs: 0 }
 
@@ -75,6 +79,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     refuse(response, error, options.door, overload)
   }
   const keepAliveTimeout = options.keepAliveMs ?? 75_000
+  // Heads may not have less time than they need to stall.
+  const requestTimeout = Math.max(stallMs, options.arrivalMs ?? defaultArrivalMs)
   const http = {
     maxHeaderSize: headerLimitBytes,
     headersTimeout: stallMs,
@@ -90,16 +96,20 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false,
     routerOptions: { maxParamLength: headerLimitBytes },
     http,
-    serverFactory: (route: RequestListener) =>
-      createServer({ ...http, keepAliveTimeout, requestTimeout: 0 }, (request, response) => {
+    serverFactory: (route: RequestListener) => {
+      const take: RequestListener = (request, response) => {
+        if (front?.(request, response) !== true && !hotRoutes.take(request, response))
+          route(request, response)
+      }
+      return createServer({ ...http, keepAliveTimeout, requestTimeout }, (request, response) => {
+        letStalledGo(response)
         try {
           settleHead(request)
         } catch (error) {
           refuseHead(response, error)
           return
         }
-        if (front?.(request, response) !== true && !hotRoutes.take(request, response))
-          route(request, response)
+        takeInTurn(request, response, take)
       })
         .on('checkExpectation', (_request, response) => {
           const message = "what the header Expect asks for is not possible; accepted: '100-continue'"
@@ -107,7 +117,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         })
         .on('connect', (_request, socket: Socket) =>
           refuseOnSocket(socket, new HttpError('bad_http', 'the router opens no tunnels'), options.door),
-        ),
+        )
+    },
     clientErrorHandler: (error, socket) => refuseOnSocket(socket, clientErrorOf(error), options.door),
     frameworkErrors: (_error, request, reply) =>
       void send(request, reply, new HttpError('bad_request', 'the path is no valid URL')),

@@ -22,6 +22,7 @@ export function serverOf(
     host: settings.host,
     access: accessOf(settings),
     overload: overloadOf(settings),
+    arrivalMs: 1000 * settings.requestTimeoutSecs,
     keepAliveMs: 1000 * settings.keepAliveSecs,
   })
 }
