@@ -10,7 +10,11 @@ export function processContext(program: string, folder: string): CommandContext 
   return {
     environment: process.env,
     write: (text) => process.stdout.write(`${text}\n`),
-    writeError: (text) => process.stderr.write(`${text}\n`),
+    writeError: (text) => {
+      // What was logged before it comes before it.
+      if (log === undefined) process.stderr.write(`${text}\n`)
+      else log.write(`${text}\n`)
+    },
     writeLog: (line) => {
       log ??= logOutput({ fileDescriptor: process.stderr.fd })
       log.write(line)

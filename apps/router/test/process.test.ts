@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { openSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -99,6 +100,24 @@ test('examples begin as the user did: npx router, or router', async () => {
     'see npx router serve --help',
   )
   expect((await node([binary, 'serve', '--prot'])).errors).toContain('see router serve --help')
+})
+
+test('a start that fails ends with what is wrong, after all that was logged, and leaves nothing behind', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'router-process-test-'))
+  const failed = async (...flags: string[]) => {
+    const environment = { ROUTER_MADE_UP: '1', TMPDIR: folder }
+    const worker = ['--port', '0', '--worker', 'http://127.0.0.1:1']
+    const { exitCode, errors } = await node([binary, 'serve', ...worker, ...flags], { environment })
+    expect(exitCode).toBe(1)
+    expect(errors).toContain('ROUTER_MADE_UP')
+    const [said, code] = errors.trimEnd().split('\n').slice(-2)
+    expect([code, readdirSync(folder)]).toEqual(['error: ROUTER_CONFIG_INVALID', []])
+    return said
+  }
+  expect(await failed('--tokenizer', folder)).toMatch(/^--tokenizer: /)
+  expect(await failed('--tokenizer', '/none', '--chat-template', examplePolicy)).toMatch(/^--tokenizer: /)
+  expect(await failed('--tokenizer', folder, '--chat-template', '/none')).toMatch(/^--chat-template: /)
+  rmSync(folder, { recursive: true })
 })
 
 describe('router serve', () => {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { LoadedRouterPolicy } from '@router/config'
 import { type PromptReader, createPromptReader } from '@router/prompt'
 import { ConfigError } from '@router/sdk'
@@ -225,8 +226,12 @@ async function openFront(
     onWarning: warn,
   })
   opened.push(() => reader.close())
-  const tokenizers = await tokenizersOf(settings, fleet, reader, clock)
+  const chatTemplate = await templateOf(settings)
+  const tokenizers = await Tokenizers.create({ ...settings, chatTemplate }, fleet.workers, clock).catch(
+    refuseTokenizer,
+  )
   opened.push(() => tokenizers.close())
+  await Promise.all(tokenizers.named.map((folder) => reader.load(folder))).catch(refuseTokenizer)
   const workers = await startWorkers({
     fleet,
     sources,
@@ -286,22 +291,25 @@ async function openFront(
   return { proxy, reader, workers, tokenizers }
 }
 
-/** Tokenizers of the settings, loaded. Error: `ROUTER_CONFIG_INVALID` for one that cannot be. */
-async function tokenizersOf(
-  settings: ServeSettings,
-  fleet: Fleet,
-  reader: PromptReader,
-  nowMs: () => number,
-): Promise<Tokenizers> {
-  try {
-    const tokenizers = await Tokenizers.create(settings, fleet.workers, nowMs)
-    await Promise.all(tokenizers.named.map((folder) => reader.load(folder)))
-    return tokenizers
-  } catch (error) {
-    const accepted = 'a folder with tokenizer.json, tokenizer_config.json and a chat template'
-    const message = `--tokenizer: ${(error as Error).message}; accepted: ${accepted}`
-    throw new ConfigError('ROUTER_CONFIG_INVALID', message, [
-      { code: 'ROUTER_CONFIG_INVALID', message, path: ['--tokenizer'], accepted },
-    ])
-  }
+/** Error: `ROUTER_CONFIG_INVALID` for a file that cannot be read. */
+async function templateOf({ chatTemplate }: ServeSettings): Promise<Buffer | undefined> {
+  if (chatTemplate === undefined) return undefined
+  return readFile(chatTemplate).catch((error: unknown) =>
+    refuse('--chat-template', error, 'a file with a Jinja template'),
+  )
+}
+
+function refuseTokenizer(error: unknown): never {
+  return refuse(
+    '--tokenizer',
+    error,
+    'a folder with tokenizer.json, tokenizer_config.json and a chat template',
+  )
+}
+
+function refuse(flag: string, error: unknown, accepted: string): never {
+  const message = `${flag}: ${(error as Error).message}; accepted: ${accepted}`
+  throw new ConfigError('ROUTER_CONFIG_INVALID', message, [
+    { code: 'ROUTER_CONFIG_INVALID', message, path: [flag], accepted },
+  ])
 }

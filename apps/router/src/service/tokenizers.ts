@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { copyFile, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import type { FleetWorkers } from '../fleet/fleet-workers.js'
@@ -12,8 +12,8 @@ const templateFiles = new Set(['chat_template.jinja', 'chat_template.json'])
 export interface TokenizerSettings {
   /** Folders by model; `''` = every other one. */
   readonly tokenizers: ReadonlyMap<string, string>
-  /** File with a chat template that takes the place of those in the folders. */
-  readonly chatTemplate: string | undefined
+  /** A chat template that takes the place of those in the folders. */
+  readonly chatTemplate: Buffer | undefined
 }
 
 /**
@@ -39,7 +39,7 @@ export class Tokenizers {
     this.#nowMs = nowMs
   }
 
-  /** Errors: those of the system where the folders with the given template cannot be made. */
+  /** Errors: those of the system where the folders with the given template cannot be made; nothing is left of them then. */
   static async create(
     { tokenizers, chatTemplate }: TokenizerSettings,
     workers: FleetWorkers,
@@ -47,15 +47,21 @@ export class Tokenizers {
   ): Promise<Tokenizers> {
     const made: string[] = []
     const folders = new Map<string, string>()
+    const all = new Tokenizers(folders, made, workers, nowMs)
     for (const [model, folder] of tokenizers) {
-      if (chatTemplate === undefined) folders.set(model, resolve(folder))
-      else {
-        const own = await withTemplate(folder, chatTemplate)
-        made.push(own)
-        folders.set(model, own)
+      if (chatTemplate === undefined) {
+        folders.set(model, resolve(folder))
+        continue
       }
+      const own = await mkdtemp(join(tmpdir(), 'router-tokenizer-'))
+      made.push(own)
+      folders.set(model, own)
+      await fill(own, folder, chatTemplate).catch(async (error: unknown) => {
+        await all.close()
+        throw error
+      })
     }
-    return new Tokenizers(folders, made, workers, nowMs)
+    return all
   }
 
   /** Models that engines were asked about. */
@@ -96,11 +102,9 @@ export class Tokenizers {
   }
 }
 
-/** A folder with the files of another, and a chat template of its own. */
-async function withTemplate(folder: string, template: string): Promise<string> {
-  const own = await mkdtemp(join(tmpdir(), 'router-tokenizer-'))
+/** Gives a folder the files of another, and a chat template of its own. */
+async function fill(own: string, folder: string, template: Buffer): Promise<void> {
   for (const name of await readdir(folder))
     if (!templateFiles.has(name)) await symlink(resolve(folder, name), join(own, name))
-  await copyFile(template, join(own, 'chat_template.jinja'))
-  return own
+  await writeFile(join(own, 'chat_template.jinja'), template)
 }
