@@ -73,7 +73,7 @@ export function fleetFindings(fleet: Fleet): Finding[] {
       const detail = `worker ${scope} has no event endpoint: what its ${ranksOf(registration).count} rank(s) hold is believed`
       findings.push({ code: 'approximate_mode', scope, detail })
     }
-    const limits = fleet.busyThresholdsOf(registration.modelName ?? 'default')
+    const limits = fleet.settings.busyThresholds ?? {}
     const needsBlocks = limits.activeDecodeBlocks !== undefined && !totalKvBlocks
     const needsBatch = limits.activePrefillTokensFraction !== undefined && !maxNumBatchedTokens
     if (needsBlocks || needsBatch) {

@@ -28,7 +28,6 @@ export class FleetPartition {
   #shape: PartitionShape
   // Workers that take no new requests.
   readonly #closed = new Set<bigint>()
-  #hasBusyRanks = false
 
   constructor(name: PartitionName, shape: PartitionShape, router: PartitionRouter) {
     this.name = name
@@ -99,32 +98,25 @@ export class FleetPartition {
     return this.hashes
   }
 
-  /** Whether some rank was too busy when that was last looked at. */
-  get hasBusyRanks(): boolean {
-    return this.#hasBusyRanks
-  }
-
   /** Marks the ranks that are too busy for another request. `O(ranks)`; only where there are limits. */
-  markBusy(thresholds: BusyThresholds, maximumRequests: number): void {
+  markBusy({ busyThresholds = {}, maximumRequestsPerRank = Infinity }: FleetSettings): void {
     const { partition, ledger } = this.router
     const { table } = partition
     table.settle()
-    this.#hasBusyRanks = false
     const { totalKvBlocks, maxNumBatchedTokens } = table.columns.views.capacity!
-    const { activeDecodeBlocks, activePrefillTokens, activePrefillTokensFraction } = thresholds
+    const { activeDecodeBlocks, activePrefillTokens, activePrefillTokensFraction } = busyThresholds
     for (let row = 0; row < table.count; row++) {
       const slot = table.slotOfRow[row]!
       const load = ledger.loadOf(slot)
       const batchTokens = maxNumBatchedTokens[row]! || unknownBatchTokens
       // A comparison with an unknown capacity is false.
       const isBusy =
-        load.activeRequests >= maximumRequests ||
+        load.activeRequests >= maximumRequestsPerRank ||
         (activeDecodeBlocks !== undefined && load.activeBlocks / totalKvBlocks[row]! > activeDecodeBlocks) ||
         (activePrefillTokens !== undefined && load.activePrefillTokens > activePrefillTokens) ||
         (activePrefillTokensFraction !== undefined &&
           load.activePrefillTokens > activePrefillTokensFraction * batchTokens)
       table.setOverloaded(slot, isBusy)
-      if (isBusy) this.#hasBusyRanks = true
     }
   }
 

@@ -21,7 +21,7 @@ import {
   type Selection,
   requestOfCore,
 } from './fleet-request.js'
-import type { BusyThresholds, FleetSettings } from './fleet-settings.js'
+import type { FleetSettings } from './fleet-settings.js'
 import type { FleetWarning } from './fleet-worker.js'
 import { FleetWorkers } from './fleet-workers.js'
 import { SelectionCache } from './selection-cache.js'
@@ -55,7 +55,7 @@ export class Fleet {
   readonly #clock: () => number
   readonly #hasher = new BlockHasher()
   readonly #partitions: FleetPartitions
-  readonly #busyThresholds = new Map<string, BusyThresholds>()
+  readonly #hasLimits: boolean
   readonly #listeners = new Set<SelectionListener>()
   readonly #tracksPrefillTokens: boolean
 
@@ -64,6 +64,8 @@ export class Fleet {
     const { policy, clock, random, settings = {}, onWarning = () => undefined } = options
     this.settings = settings
     this.#clock = clock
+    const { busyThresholds = {}, maximumRequestsPerRank = Infinity } = settings
+    this.#hasLimits = maximumRequestsPerRank < Infinity || Object.keys(busyThresholds).length > 0
     this.#tracksPrefillTokens = settings.core?.tracksPrefillTokens ?? true
     this.core = createRouterCore({
       policy,
@@ -260,18 +262,6 @@ export class Fleet {
     return partition.router.explain(requestOfCore(this.#prepare(partition, request.prompt), request))
   }
 
-  /** Limits of the ranks of a model from now on; absent = those of the settings. Error: `ROUTER_NOT_FOUND`. */
-  setBusyThresholds(model: string, thresholds: BusyThresholds | undefined): void {
-    if (!this.partitions.some(({ name }) => name.model === model))
-      throw new RouterError('ROUTER_NOT_FOUND', `there is no model '${model}'`, { model })
-    if (thresholds === undefined) this.#busyThresholds.delete(model)
-    else this.#busyThresholds.set(model, thresholds)
-  }
-
-  busyThresholdsOf(model: string): BusyThresholds {
-    return this.#busyThresholds.get(model) ?? this.settings.busyThresholds ?? {}
-  }
-
   /** What is due: expired bookings, blocks and selections, workers that drained. Bounded work. */
   tick(): void {
     this.#partitions.tick()
@@ -287,11 +277,7 @@ export class Fleet {
 
   /** Hashes of a prompt that is about to be selected for, with the busy ranks marked. */
   #prepare(partition: FleetPartition, prompt: FleetPrompt): HashedBlocks {
-    const { maximumRequestsPerRank = Infinity } = this.settings
-    const thresholds = this.busyThresholdsOf(partition.name.model)
-    const hasLimits = maximumRequestsPerRank < Infinity || Object.keys(thresholds).length > 0
-    // Without limits, what was marked by earlier ones is free again.
-    if (hasLimits || partition.hasBusyRanks) partition.markBusy(thresholds, maximumRequestsPerRank)
+    if (this.#hasLimits) partition.markBusy(this.settings)
     return this.#hashedPrompt(partition, { prompt })
   }
 

@@ -250,10 +250,9 @@ describe('G2: busy ranks', () => {
     expect(codeOf(() => reserve('more', 'ab', target(1)))).toBe('ROUTER_ALL_ELIGIBLE_WORKERS_OVERLOADED')
   })
 
-  it('are told as overload, also to a pin, and are free again with the booking; limits change at run time', () => {
-    const one = loaded({})
+  it('are told as overload, also to a pin, and are free again with the booking', () => {
+    const one = loaded({ busyThresholds: { activePrefillTokens: 0 } })
     const { fleet, select } = one
-    fleet.setBusyThresholds('default', { activePrefillTokens: 0 })
     expect(select('x').workerId).toBe(2n)
     const pinnedWorker = { workerId: 1n, dpRank: 0 }
     expect(codeOf(() => select('x', { pinnedWorker }))).toBe('ROUTER_PINNED_WORKER_OVERLOADED')
@@ -264,9 +263,6 @@ describe('G2: busy ranks', () => {
     expect(free(one)).toEqual([1n, 2n])
     one.reserve('b', 'wxyz', { allowedWorkerIds: [1n] })
     expect(free(one)).toEqual([2n])
-    fleet.setBusyThresholds('default', undefined)
-    expect(free(one)).toEqual([1n, 2n])
-    expect(codeOf(() => fleet.setBusyThresholds('nope', {}))).toBe('ROUTER_NOT_FOUND')
   })
 
   it('a rank without capacity is never busy by its share of it', () => {
