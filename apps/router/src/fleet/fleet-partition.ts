@@ -1,7 +1,7 @@
 import type { PartitionRouter } from '@router/core'
 import { BlockHashes, type BlockHasher } from '@router/kv-index'
 import type { WorkerRole } from '@router/sdk'
-import { type BusyThresholds, type FleetSettings, unknownBatchTokens } from './fleet-settings.js'
+import { type FleetSettings, unknownBatchTokens } from './fleet-settings.js'
 import { type WorkerRegistration, ranksOf } from './worker-registration.js'
 
 /** Names a partition and role. */
