@@ -15,7 +15,7 @@ const mebibyte = 2 ** 20
 const whyNot = {
   short:
     'reading and booking take 12 us, relaying by undici less than the floor; the rest is what runs once a request',
-  long: 'reading 8,192 ids takes 60 us, all else but the relay 40 us; of a text reading takes 25 us, booking 20 us',
+  long: 'reading 8,192 ids takes 45 us, all else but the relay 40 us; of a text reading takes 25 us, booking 20 us',
   stream: 'looking at a chunk takes 0.4 us; the rest is relaying by undici, and 0.1 ms a request',
   added: 'as for the CPU of a short request, with caches that are cold',
 }
