@@ -85,7 +85,7 @@ function requestFields(facts: RequestFacts): LogFields {
   const { workerId, predictedTokens, promptTokens, blockSize, usage } = facts
   return {
     id: printable(facts.requestId),
-    method: 'POST',
+    method: facts.method ?? 'POST',
     path: facts.path,
     status: facts.status,
     ending: facts.ending,

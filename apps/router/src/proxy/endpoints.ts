@@ -39,15 +39,16 @@ export type ProxyTarget =
 
 const storedResponse = /^\/v1\/responses\/([^/]{1,256})(\/cancel)?$/
 
-/** What a path asks for, and by which verb; `undefined` = it is none of the proxy's. */
+/** What a path asks for, by which verb, and the path without an id in it; `undefined` = it is none of the proxy's. */
 export function targetOf(
   path: string,
-): { readonly target: ProxyTarget; readonly method: string } | undefined {
+): { readonly target: ProxyTarget; readonly method: string; readonly path: string } | undefined {
   const endpoint = routedEndpoints.get(path)
-  if (endpoint !== undefined) return { target: { kind: 'routed', endpoint }, method: 'POST' }
-  if (path === '/v1/models') return { target: { kind: 'models' }, method: 'GET' }
+  if (endpoint !== undefined) return { target: { kind: 'routed', endpoint }, method: 'POST', path }
+  if (path === '/v1/models') return { target: { kind: 'models' }, method: 'GET', path }
   const [, id, cancel] = storedResponse.exec(path) ?? []
   if (id === undefined) return undefined
   const isCancel = cancel !== undefined
-  return { target: { kind: 'response', id, isCancel }, method: isCancel ? 'POST' : 'GET' }
+  const target = { kind: 'response', id, isCancel } as const
+  return { target, method: isCancel ? 'POST' : 'GET', path: '/v1/responses' }
 }

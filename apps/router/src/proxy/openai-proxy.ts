@@ -8,6 +8,7 @@ import { proxyAnswerOf, sendRefusal } from './error-answers.js'
 import { ProxiedRequest } from './proxied-request.js'
 import type { ProxyOptions } from './proxy-settings.js'
 import { ProxyState, type RequestStage } from './proxy-state.js'
+import { refusedFacts } from './request-facts.js'
 import { relayStored } from './stored-responses.js'
 
 const longestRequestId = 128
@@ -101,6 +102,9 @@ export class OpenAiProxy {
       if (retryAfterSecs > 0) headers.push('retry-after', String(retryAfterSecs))
       sendRefusal(response, answer, headers)
       request.resume()
+      const { method } = request
+      const { status, code: errorCode } = answer
+      this.#state.onFinished?.(refusedFacts({ requestId: id, method, path: found.path, status, errorCode }))
     }
     return true
   }

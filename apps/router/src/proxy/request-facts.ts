@@ -28,6 +28,9 @@ export interface RequestRemains {
 /** A request that is over, for logs, metrics and the check of predictions. No prompt, no key. */
 export interface RequestFacts {
   readonly requestId: string
+  /** Absent = POST. */
+  readonly method?: string | undefined
+  /** Without what varies in it. */
   readonly path: string
   readonly ending: RequestEnding
   /** Sent to the client; 0 = none. */
@@ -65,12 +68,34 @@ export interface RequestFacts {
   readonly ignoredHints: readonly string[]
 }
 
+/** The facts of a request that was refused before anything was asked of it. */
+export function refusedFacts(
+  about: Pick<RequestFacts, 'requestId' | 'method' | 'path' | 'status' | 'errorCode'>,
+): RequestFacts {
+  const nothing = {
+    intake: undefined,
+    reading: undefined,
+    selection: undefined,
+    ignoresRank: false,
+    attempt: undefined,
+  }
+  const others = {
+    ending: 'refused',
+    firstByteMs: undefined,
+    totalMs: 0,
+    attempts: 0,
+    freshTries: 0,
+  } as const
+  return requestFacts(nothing, { ...about, ...others })
+}
+
 /** The facts of a request, with what others know of it. */
 export function requestFacts(
   { intake, reading, selection, ignoresRank, attempt }: RequestRemains,
   others: Pick<
     RequestFacts,
     | 'requestId'
+    | 'method'
     | 'path'
     | 'ending'
     | 'status'
@@ -83,10 +108,12 @@ export function requestFacts(
 ): RequestFacts {
   const ignoredHints = intake?.facts.ignoredHints ?? []
   const isPredicted = reading?.exactness !== 'nothing' && !ignoresRank
-  const { requestId, path, ending, status, errorCode, firstByteMs, totalMs, attempts, freshTries } = others
+  const { requestId, method, path, ending, status, errorCode, firstByteMs, totalMs, attempts, freshTries } =
+    others
   // Written out: an object with as many fields that is spread from others is a slow one.
   return {
     requestId,
+    method,
     path,
     ending,
     status,

@@ -7,6 +7,7 @@ import type { ProxyTarget } from './endpoints.js'
 import { brokenStreamEvent, failureAnswer, retryAfterOf, sendRefusal } from './error-answers.js'
 import { requestHeaders } from './forwarded-headers.js'
 import { type LiveRequest, type ProxyState, stageOf } from './proxy-state.js'
+import { refusedFacts } from './request-facts.js'
 import { keyFor } from './worker-request.js'
 
 /**
@@ -28,6 +29,7 @@ export function relayStored(
   // A cancellation has no body that means anything.
   request.resume()
   const { settings, nowMs, upstreams, live } = state
+  const method = isCancel ? 'POST' : 'GET'
   const addedHeaders = ['x-router-request-id', requestId]
   const owner: AttemptOwner = {
     endpoint: undefined,
@@ -41,7 +43,10 @@ export function relayStored(
     identified: () => undefined,
     ended: (outcome) => {
       live.delete(alive)
-      answer(response, attempt, outcome, addedHeaders, settings.overload)
+      const refusal = answer(response, attempt, outcome, addedHeaders, settings.overload)
+      if (refusal === undefined) return
+      const { status, code: errorCode } = refusal
+      state.onFinished?.(refusedFacts({ requestId, method, path: '/v1/responses', status, errorCode }))
     },
   }
   const attempt = new Attempt(owner, state.watch?.begin(workerId!), {
@@ -71,7 +76,6 @@ export function relayStored(
     isOwnToken: (value) => state.access.isAdminToken(value),
     apiKey: keyFor(view!, state.apiKeyOf),
   })
-  const method = isCancel ? 'POST' : 'GET'
   upstreams.dispatch(
     { endpoint, isTrusted: view!.origin === 'trusted' },
     { method, path: request.url!, headers, body: undefined },
@@ -80,21 +84,25 @@ export function relayStored(
   )
 }
 
+/** What the client was told in place of an answer; `undefined` = it got one, or has gone. */
 function answer(
   response: ServerResponse,
   attempt: Attempt,
   outcome: AttemptOutcome,
   headers: readonly string[],
   overload: OverloadAnswers,
-): void {
-  if (outcome.kind !== 'failed' && outcome.kind !== 'broken') return
+): ReturnType<typeof failureAnswer> | undefined {
+  if (outcome.kind !== 'failed' && outcome.kind !== 'broken') return undefined
   const isLate = outcome.failure === 'timeout'
   if (outcome.kind === 'failed') {
     const refusal = failureAnswer(isLate, outcome.status)
     const retryAfter = retryAfterOf(refusal.status, outcome.retryAfter, overload)
     sendRefusal(response, refusal, [...headers, ...retryAfter])
-  } else if (attempt.isStream) {
+    return refusal
+  }
+  if (attempt.isStream) {
     const { code, message } = failureAnswer(isLate, undefined)
     response.end(brokenStreamEvent(undefined, code, message))
   } else response.destroy()
+  return undefined
 }

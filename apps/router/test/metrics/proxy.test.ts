@@ -65,6 +65,40 @@ describe('M4: stages of a request', () => {
     expect(await value('router_inter_token_latency_seconds_count')).toBe(1)
   })
 
+  it('a refusal is counted by where it was, and why, also one that nobody looked into', async () => {
+    const engine = await engineOf()
+    const router = await proxyOf([engine], { access: { apiKeys: ['key'] } })
+    const { value } = measuredProxy(router)
+    const key = { authorization: 'Bearer key' }
+    const path = '/v1/responses'
+    const { json } = await ask(router, path, { model: 'mock-model', input: 'a' }, { headers: key })
+    await engine.close()
+    const refusals: [status: number, endpoint: string, reason: string, ...Parameters<typeof ask>][] = [
+      [401, 'chat_completions', 'unauthorized', router, chatPath, chat('a')],
+      [405, 'chat_completions', 'method_not_allowed', router, chatPath, undefined, { headers: key }],
+      [
+        415,
+        'embeddings',
+        'unsupported_media_type',
+        router,
+        '/v1/embeddings',
+        '{}',
+        { headers: { ...key, 'content-type': 'text/plain' } },
+      ],
+      [401, 'models', 'unauthorized', router, '/v1/models'],
+      [404, 'responses', 'not_found', router, `${path}/resp_none`, undefined, { headers: key }],
+      [502, 'responses', 'upstream_failed', router, `${path}/${json.id}`, undefined, { headers: key }],
+    ]
+    for (const [status, endpoint, reason, ...request] of refusals) {
+      expect((await ask(...request)).status).toBe(status)
+      expect(
+        await value(`router_model_rejection_total{endpoint="${endpoint}",reason="${reason}"}`),
+        reason,
+      ).toBe(1)
+    }
+    expect(await value('router_requests_started_total')).toBe(await value('router_requests_total'))
+  })
+
   it('a stale connection is no selection more', async () => {
     let requests = 0
     const engine = await serverOf((request, response) => {

@@ -62,6 +62,8 @@ test('an access line has everything that a request was about, its text excepted'
     cause: 'tokenizer_missing',
     message: 'request',
   })
+  log.request({ ...facts, method: 'GET' })
+  expect(JSON.parse(lines[1]!).method).toBe('GET')
 })
 
 test('a request that did not get far leaves out what it does not have', () => {
