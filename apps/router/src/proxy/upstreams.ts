@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher, Pool, buildConnector } from 'undici'
 import { EndpointRules, loopbackHosts } from '../fleet/endpoint-rules.js'
 import { checkedLookup } from '../workers/engine-client.js'
+import { skipContinues } from './unasked-continue.js'
 
 /** How connections to engines are kept; milliseconds. */
 export interface UpstreamSettings {
@@ -136,8 +137,12 @@ function clientOptions(connect: buildConnector.connector, keepAliveMs: number): 
   return {
     connect: (options, callback) =>
       connect(options, (...result) => {
-        const socket = result[1] as Socket | null
-        socket?.on('error', (error) => Object.assign(error, { [receivedBytes]: socket.bytesRead }))
+        // Absent where there is none.
+        const socket = result[1] as Socket | null | undefined
+        if (socket) {
+          socket.on('error', (error) => Object.assign(error, { [receivedBytes]: socket.bytesRead }))
+          skipContinues(socket)
+        }
         callback(...result)
       }),
     keepAliveTimeout: keepAliveMs,
