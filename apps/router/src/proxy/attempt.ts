@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { PromptEndpoint } from '@router/prompt'
 import type { Dispatcher } from 'undici'
+import { isOwnShortage, isRefusal } from '../workers/engine-client.js'
 import { withExtras } from './answer-extras.js'
 import { headerOf, responseHeaders } from './forwarded-headers.js'
 import { StreamWatch, responseIdIn } from './stream-watch.js'
-import { isConnectError, wasReused } from './upstreams.js'
+import { wasReused } from './upstreams.js'
 import { type TokenUsage, usageIn } from './usage.js'
 import { type WatchedAttempt, isRedirect } from './worker-watch.js'
 
@@ -98,7 +99,8 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #hasRelayed = false
   #isPaused = false
   #isOver = false
-  #isLeft = false
+  // How it ends says nothing of the worker.
+  #isBlameless = false
   #lastByteMs = 0
   // When the head of a stream came, or the last comment left.
   #lastSignMs = 0
@@ -140,7 +142,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   /** Its worker has left the fleet: as if its engine had broken off. */
   cut(): void {
     if (this.#isOver) return
-    this.#isLeft = true
+    this.#isBlameless = true
     this.#fail('cut', false)
     this.#abort?.(new Error('its worker has left'))
   }
@@ -215,8 +217,10 @@ export class Attempt implements Dispatcher.DispatchHandler {
 
   onError(error: Error): void {
     if (this.#isOver) return
-    const isRefused = this.status === 0 && isConnectError(error)
-    this.#fail(isRefused ? 'refused' : 'cut', !isRefused && this.status === 0 && wasReused(error))
+    this.#isBlameless = isOwnShortage(error)
+    const hasNoAnswer = this.status === 0
+    if (hasNoAnswer && isRefusal(error)) this.#fail('refused', false)
+    else this.#fail('cut', hasNoAnswer && wasReused(error))
   }
 
   /** The rest of a refusal, so that its connection can be used again; not when it is long. */
@@ -305,7 +309,7 @@ export class Attempt implements Dispatcher.DispatchHandler {
   #end(outcome: AttemptOutcome, failure?: AttemptFailure, wasStale = false): void {
     this.#isOver = true
     this.#held = undefined
-    if (outcome.kind === 'cancelled' || wasStale || this.#isLeft) this.#watched?.end('abandoned')
+    if (outcome.kind === 'cancelled' || wasStale || this.#isBlameless) this.#watched?.end('abandoned')
     else if (failure === undefined || failure === 'status') this.#watched?.end('answered')
     else this.#watched?.end(failure === 'refused' ? 'refused' : 'failed')
     this.#owner.ended(outcome)

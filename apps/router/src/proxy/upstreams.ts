@@ -163,9 +163,3 @@ export function wasReused(error: Error): boolean {
   }
   return (noted ?? socket?.bytesRead ?? 0) > 0
 }
-
-/** Whether there was no connection at all. */
-export function isConnectError(error: Error): boolean {
-  const { code = '', syscall } = error as NodeJS.ErrnoException
-  return syscall === 'connect' || syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT'
-}

@@ -13,8 +13,14 @@ import type { EndpointRules } from '../fleet/endpoint-rules.js'
 /** What an engine answered, or why it did not. */
 export type EngineReply =
   | { readonly status: number; readonly body: string; readonly failure?: never }
-  /** `refused` = nobody listens there; `timeout` = nothing came in time; `failed` = anything else. */
-  | { readonly failure: 'refused' | 'timeout' | 'failed'; readonly detail: string; readonly status?: never }
+  /**
+   * `refused` = nobody listens there; `timeout` = nothing came in time; `shortage` = the router could not ask; `failed` = anything else.
+   */
+  | {
+      readonly failure: 'refused' | 'timeout' | 'shortage' | 'failed'
+      readonly detail: string
+      readonly status?: never
+    }
 
 /** Asks engines about themselves. */
 export type AskEngine = (url: string, options: AskOptions) => Promise<EngineReply>
@@ -31,6 +37,8 @@ export interface AskOptions {
 
 /** Bytes of an answer; a longer one is a failure. Metrics of large engines have some hundred thousand. */
 const maximumBytes = 8 * 1024 * 1024
+/** Open files and memory for sockets. */
+const ownShortages = new Set<string | undefined>(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'])
 
 /** GET requests over a connection of their own; redirects are not followed. @param rules for workers that are not trusted */
 export function engineClient(rules: EndpointRules): AskEngine {
@@ -123,7 +131,18 @@ function read(response: IncomingMessage, settle: (reply: EngineReply) => void): 
   response.on('aborted', () => settle({ failure: 'failed', detail: 'the answer was cut' }))
 }
 
+/** Whether nobody listens there. */
+export function isRefusal(error: NodeJS.ErrnoException): boolean {
+  return error.code === 'ECONNREFUSED'
+}
+
+/** Whether this process lacks what a connection takes: that says nothing of an engine. */
+export function isOwnShortage(error: NodeJS.ErrnoException): boolean {
+  return ownShortages.has(error.code)
+}
+
 function failureOf(error: NodeJS.ErrnoException): EngineReply {
-  if (error.code === 'ECONNREFUSED') return { failure: 'refused', detail: 'connection refused' }
-  return { failure: 'failed', detail: error.message === '' ? String(error.code) : error.message }
+  if (isRefusal(error)) return { failure: 'refused', detail: 'connection refused' }
+  const detail = error.message === '' ? String(error.code) : error.message
+  return { failure: isOwnShortage(error) ? 'shortage' : 'failed', detail }
 }

@@ -194,7 +194,7 @@ export class WorkerKeeper {
         // Now that it is there, others may be worse than somebody.
         if (this.#hasHidden) this.#apply()
       }
-    } else if (reply.failure !== 'timeout' || health.lastByteMs < askedMs) {
+    } else if (reply.failure !== 'shortage' && (reply.failure !== 'timeout' || health.lastByteMs < askedMs)) {
       // A busy engine is slow to answer here; while it answers requests, that says nothing.
       const { failure, status } = reply
       const detail = `GET ${kept.endpoint}/health: ${failure === undefined ? `status ${status}` : reply.detail}`

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { EndpointRules, loopbackHosts } from '../../src/fleet/endpoint-rules.js'
+import { Attempt, type AttemptOwner } from '../../src/proxy/attempt.js'
 import { engineClient } from '../../src/workers/engine-client.js'
 import { processTimers } from '../../src/workers/timers.js'
 import { WorkerKeeper } from '../../src/workers/worker-keeper.js'
@@ -54,6 +55,24 @@ test('U33: a dead worker costs a request one attempt at most, and soon none; non
     Array.from({ length: 10 }, () => 1),
   )
   expect(router.booked()).toBe(0)
+})
+
+test.each([
+  ['ECONNREFUSED', 'refused'],
+  ['ETIMEDOUT', 'failed'],
+  ['EHOSTUNREACH', 'failed'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'failed'],
+  // Whoever resolves names is at fault, or the router itself.
+  ['EAI_AGAIN', 'failed'],
+  ['EMFILE', 'abandoned'],
+  ['ENOBUFS', 'abandoned'],
+])('a connection that cannot be had, %s: the worker has %s', (code, end) => {
+  const ends: string[] = []
+  const owner = { ended: ({ kind }: { kind: string }) => ends.push(kind) } as unknown as AttemptOwner
+  const watched = { head: () => undefined, byte: () => undefined, end: (how: string) => ends.push(how) }
+  const times = { nowMs: () => 0, firstByteMs: 1, idleMs: 1, keepAliveMs: 0, deadlineMs: 1 }
+  new Attempt(owner, watched, times).onError(Object.assign(new Error(code), { code, syscall: 'connect' }))
+  expect(ends).toEqual([end, 'failed'])
 })
 
 test('U43: 100 bad requests are held against nobody', async () => {

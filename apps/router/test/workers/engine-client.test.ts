@@ -1,6 +1,6 @@
 import { type Server, createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { type AddressInfo, Socket } from 'node:net'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { EndpointRules, loopbackHosts } from '../../src/fleet/endpoint-rules.js'
 import { checkedLookup, engineClient } from '../../src/workers/engine-client.js'
 
@@ -57,6 +57,23 @@ describe('a question to an engine', () => {
     })
     expect(await ask('http://[', options)).toMatchObject({ failure: 'failed' })
   })
+
+  it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'])(
+    'that the router cannot ask for lack of what it takes, %s, says nothing of the engine',
+    async (code) => {
+      const url = await serve((_request, response) => response.end())
+      const connecting = vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket) {
+        const error = Object.assign(new Error(`connect ${code}`), { code, syscall: 'connect' })
+        setImmediate(() => this.destroy(error))
+        return Object.assign(this, { connecting: true })
+      })
+      try {
+        expect(await ask(url, options)).toEqual({ failure: 'shortage', detail: `connect ${code}` })
+      } finally {
+        connecting.mockRestore()
+      }
+    },
+  )
 
   it('can be called off', async () => {
     const controller = new AbortController()

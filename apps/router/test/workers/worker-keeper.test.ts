@@ -2,6 +2,15 @@ import { describe, expect, it } from 'vitest'
 import { learnedFindings } from '../../src/workers/learning/learned-findings.js'
 import { late, openFleet, refused, requestTo, settled, vllm } from './support.js'
 
+it('probes that the router had no room for say nothing of a worker', async () => {
+  const kept = openFleet()
+  kept.start(1)
+  await settled()
+  kept.engines['http://127.0.0.1:9001'] = { failure: 'shortage', detail: 'connect EMFILE' }
+  await kept.timers.advance(60_000)
+  expect([kept.lifecycle(1), kept.against(1)]).toEqual(['schedulable', []])
+})
+
 describe('a worker of which only the URL is known', () => {
   it('serves as soon as its engine told its model and sizes', async () => {
     const kept = openFleet()
