@@ -176,6 +176,8 @@ export class JsonReader {
     if (found === undefined && this.#at >= this.#bytes.length) return this.#noJson('it ends too early')
     if (found === undefined && !startsValue(this.#bytes[this.#at]!))
       return this.#noJson('a value is expected')
+    // A word, a text or a number that is none is no JSON, whatever was asked for.
+    if (found === undefined && ![openBrace, openBracket].includes(this.#bytes[this.#at]!)) this.skip()
     const shown = found === undefined ? '' : `, got ${cut(found, 40)}`
     return new HttpError('invalid_body', `${place}: expected ${accepted}${shown}`)
   }

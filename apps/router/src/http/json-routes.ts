@@ -95,6 +95,7 @@ export function addJsonRoutes(
       url: path,
       config: { access: known[0]!.access, ...doorConfig },
       onRequest: (request, reply, done) => {
+        if (Object.values(request.params as Record<string, string>).includes('')) return done(emptyPart())
         void reply.header('allow', taken.join(', '))
         const message = `${request.method} is not possible here; accepted: ${taken.join(', ')}`
         done(new HttpError('method_not_allowed', message))
@@ -127,7 +128,7 @@ function jsonRequest(request: RawJsonRequest, onUnknownKeys: (count: number) => 
     },
     parameter: (name) => {
       const value = request.params?.[name] ?? ''
-      if (value === '') throw new HttpError('not_found', 'a part of the path is empty')
+      if (value === '') throw emptyPart()
       return value
     },
     query: (key) => {
@@ -154,6 +155,10 @@ function queryOf(url: string): URLSearchParams {
   const twice = [...query.keys()].find((key) => query.getAll(key).length > 1)
   if (twice !== undefined) throw new HttpError('bad_request', `the query has ${quoted(twice)} more than once`)
   return query
+}
+
+function emptyPart(): HttpError {
+  return new HttpError('not_found', 'a part of the path is empty')
 }
 
 function hasBody(headers: IncomingHttpHeaders): boolean {

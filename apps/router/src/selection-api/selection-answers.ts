@@ -2,11 +2,10 @@ import type { PotentialLoad, RankOverlap, SelectionExplanation } from '@router/c
 import { type HashWords, PrefixIndex, TIERS, hashAt } from '@router/kv-index'
 import { type RouterDefaults, routerDefaults } from '@router/sdk'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
-import type { OverlapReport, Reservation, Selection } from '../fleet/fleet-request.js'
+import type { OverlapReport, RequestTerms, Reservation, Selection } from '../fleet/fleet-request.js'
 import { unknownBatchTokens } from '../fleet/fleet-settings.js'
 import type { JsonValue } from '../http/json-writer.js'
 import { snakeCase } from '../snake-case.js'
-import type { ConfigOverride } from './selection-bodies.js'
 
 /** From which load on an answer calls a worker busy; absent = it does not say. */
 export interface BusyFacts {
@@ -80,9 +79,10 @@ export function potentialLoadsJson(loads: readonly PotentialLoad[]): JsonValue {
 export function overlapReportJson(
   { partition, blocks, ranks }: OverlapReport,
   defaults: RouterDefaults = routerDefaults,
-  { overlap_score_credit: credit = defaults.overlap_score_credit }: ConfigOverride = {},
+  { parameterOverrides }: Pick<RequestTerms, 'parameterOverrides'> = {},
 ): JsonValue {
   const { host_cache_hit_weight: hostWeight, disk_cache_hit_weight: diskWeight } = defaults
+  const credit = Number(parameterOverrides?.['overlap_score_credit'] ?? defaults.overlap_score_credit)
   return {
     block_size: partition.shape.blockSize,
     num_blocks: blocks,

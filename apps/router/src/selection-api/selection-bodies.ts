@@ -3,6 +3,7 @@ import { RouterError, type SessionContext } from '@router/sdk'
 import type { PartitionName } from '../fleet/fleet-partition.js'
 import type { FleetPrompt, FleetRequest, RequestTerms } from '../fleet/fleet-request.js'
 import {
+  type Read,
   count,
   double,
   doubleFrom,
@@ -22,14 +23,19 @@ import {
 } from '../http/json-fields.js'
 import type { JsonRequest } from '../http/json-routes.js'
 
-const range = (reader: Parameters<typeof u32>[0]): readonly number[] => [...reader.u32List()]
-const mmObject = objectOf<MmObject>({ mm_hash: required(hash), offsets: optional(listOf(range)) })
+const counts = listOf(count)
+const range: Read<readonly number[]> = (reader) => {
+  const ends = counts(reader)
+  if (ends.length !== 2) throw reader.fault('a start and an end', `${ends.length} numbers`)
+  return ends
+}
+const mmObject = objectOf<MmObject>({ mm_hash: required(hash), offsets: required(listOf(range)) })
 const mmInfo = objectOf<MmInfo>({ mm_objects: required(listOf(mmObject)) })
 const mmInfos = listOf((reader) => (reader.takeNull() ? undefined : mmInfo(reader)))
 
 interface MmObject {
   readonly mm_hash: bigint
-  readonly offsets?: readonly (readonly number[])[]
+  readonly offsets: readonly (readonly number[])[]
 }
 interface MmInfo {
   readonly mm_objects: readonly MmObject[]
@@ -39,7 +45,7 @@ type MmInfos = readonly (MmInfo | undefined)[]
 const nonNegative = doubleFrom(0)
 
 /** `router_config_override`. */
-export interface ConfigOverride {
+interface ConfigOverride {
   readonly overlap_score_credit?: number
   readonly prefill_load_scale?: number
   readonly router_temperature?: number

@@ -201,7 +201,7 @@ function requestRoutes({ fleet, busyFacts = {}, decisions }: SelectionApiOptions
       fleet.ready(name)
       const report = fleet.overlaps(name, { prompt: promptOf(query) })
       const { routerDefaults } = fleet.settings.core ?? {}
-      return { status: 200, body: overlapReportJson(report, routerDefaults, query.router_config_override) }
+      return { status: 200, body: overlapReportJson(report, routerDefaults, overridesOf(query)) }
     }),
   ]
 }

@@ -104,6 +104,7 @@ describe('paths and verbs', () => {
     ['PUT', '/open', 405],
     ['OPTIONS', '/open', 405],
     ['DELETE', '/items/1', 405],
+    ['DELETE', '/items/', 404],
     ['GET', '/echo', 405],
     ['GET', '/items/%ZZ', 400],
     ['GET', '/query?a=1&a=2', 400],

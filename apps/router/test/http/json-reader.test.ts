@@ -220,6 +220,13 @@ describe('objects', () => {
     expect(codeOf(json, body)).toBe('invalid_json')
   })
 
+  it.each(['nul', '{"name":tru', '{"name":1.}', '{"on":"x', '{"ranks":-}'])(
+    '%s is no JSON, whatever was asked for',
+    (json) => {
+      expect(codeOf(json, body)).toBe('invalid_json')
+    },
+  )
+
   it('name the place of what is wrong', () => {
     const nested = objectOf<{ a: unknown }>({ a: required(listOf(body)) })
     expect(() => read('{"a":[{"id":1},{"id":2,"kind":"c"}]}', nested)).toThrow(

@@ -98,6 +98,18 @@ describe('a selection', () => {
     expect(service.unknownFields()).toBe(3)
   })
 
+  it('takes objects in blocks with their place, a start and an end each', async () => {
+    const service = await serve()
+    await ask(service, 'POST', '/workers', worker(1))
+    const status = async (object: object) => {
+      const infos = [null, { mm_objects: [{ mm_hash: 7, ...object }] }]
+      return (await ask(service, 'POST', '/select', { token_ids: tokens(8), block_mm_infos: infos })).status
+    }
+    expect(await status({ offsets: [[0, 2]] })).toBe(200)
+    for (const wrong of [{}, { offsets: [[0]] }, { offsets: [[0, 1, 2]] }, { offsets: [0, 1] }])
+      expect(await status(wrong)).toBe(422)
+  })
+
   it('of hashes that do not fit the length is taken as it comes', async () => {
     const service = await serve()
     await ask(service, 'POST', '/workers', worker(1))
@@ -120,6 +132,10 @@ describe('an overlap report', () => {
       return (body['workers'] as { router_credit_blocks: number }[])[0]!.router_credit_blocks
     }
     expect([await credit(), await credit({ overlap_score_credit: 0.5 })]).toEqual([3, 1.5])
+    // An old weight of 0 takes the credit away, as it does from a selection; another one leaves it.
+    expect([await credit({ overlap_score_weight: 0 }), await credit({ overlap_score_weight: 2 })]).toEqual([
+      0, 3,
+    ])
   })
 })
 
