@@ -39,16 +39,26 @@ export type ProxyTarget =
 
 const storedResponse = /^\/v1\/responses\/([^/]{1,256})(\/cancel)?$/
 
-/** What a path asks for, by which verb, and the path without an id in it; `undefined` = it is none of the proxy's. */
-export function targetOf(
-  path: string,
-): { readonly target: ProxyTarget; readonly method: string; readonly path: string } | undefined {
+/** A path of the proxy. */
+export interface FoundTarget {
+  readonly target: ProxyTarget
+  /** By which verbs. */
+  readonly methods: readonly string[]
+  /** The path, without an id in it. */
+  readonly path: string
+}
+
+const toRead = ['GET', 'HEAD']
+const toSend = ['POST']
+
+/** What a path asks for; `undefined` = it is none of the proxy's. */
+export function targetOf(path: string): FoundTarget | undefined {
   const endpoint = routedEndpoints.get(path)
-  if (endpoint !== undefined) return { target: { kind: 'routed', endpoint }, method: 'POST', path }
-  if (path === '/v1/models') return { target: { kind: 'models' }, method: 'GET', path }
+  if (endpoint !== undefined) return { target: { kind: 'routed', endpoint }, methods: toSend, path }
+  if (path === '/v1/models') return { target: { kind: 'models' }, methods: toRead, path }
   const [, id, cancel] = storedResponse.exec(path) ?? []
   if (id === undefined) return undefined
   const isCancel = cancel !== undefined
   const target = { kind: 'response', id, isCancel } as const
-  return { target, method: isCancel ? 'POST' : 'GET', path: '/v1/responses' }
+  return { target, methods: isCancel ? toSend : toRead, path: '/v1/responses' }
 }

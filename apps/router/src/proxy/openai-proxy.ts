@@ -93,12 +93,12 @@ export class OpenAiProxy {
     const id = requestIdOf(request)
     try {
       this.#state.access.check('client', request.headers)
-      if (request.method !== found.method) throw wrongMethod(request.method!, found.method)
+      if (!found.methods.includes(request.method!)) throw wrongMethod(request.method!, found.methods)
       this.#serve(found.target, request, response, id)
     } catch (error) {
       const { retryAfterSecs, ...answer } = proxyAnswerOf(error, this.#state.settings.overload)
       const headers = ['x-router-request-id', id]
-      if (answer.status === 405) headers.push('allow', found.method)
+      if (answer.status === 405) headers.push('allow', found.methods.join(', '))
       if (retryAfterSecs > 0) headers.push('retry-after', String(retryAfterSecs))
       sendRefusal(response, answer, headers)
       request.resume()
@@ -152,6 +152,7 @@ function requestIdOf({ headers }: IncomingMessage): string {
   return typeof given === 'string' && given !== '' && given.length <= longestRequestId ? given : randomUUID()
 }
 
-function wrongMethod(method: string, accepted: string): HttpError {
-  return new HttpError('method_not_allowed', `${method} is not possible here; accepted: ${accepted}`)
+function wrongMethod(method: string, accepted: readonly string[]): HttpError {
+  const message = `${method} is not possible here; accepted: ${accepted.join(', ')}`
+  return new HttpError('method_not_allowed', message)
 }

@@ -193,6 +193,15 @@ describe('A7: responses stay with the worker that holds them', () => {
     }
     const read = await ask(router, `${path}/${previous}`)
     expect([read.status, read.json.id]).toEqual([200, previous])
+    for (const seen of ['/v1/models', `${path}/${previous}`]) {
+      const whole = await ask(router, seen)
+      const head = await ask(router, seen, undefined, { method: 'HEAD' })
+      expect([head.status, head.text, head.headers.get('content-length')]).toEqual([
+        200,
+        '',
+        whole.headers.get('content-length'),
+      ])
+    }
     const background = await ask1({ input: 'slowly', background: true, store: true })
     expect(
       (await ask(router, `${path}/${background.json.id}/cancel`, undefined, { method: 'POST' })).status,

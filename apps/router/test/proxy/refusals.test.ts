@@ -48,6 +48,7 @@ describe('A1: what is refused, and how', () => {
     }
     expect(await code(chatPath)).toEqual([405, 'method_not_allowed'])
     expect(await code('/v1/models', {})).toEqual([405, 'method_not_allowed'])
+    expect((await ask(router, '/v1/models', {})).headers.get('allow')).toBe('GET, HEAD')
     expect(await code(chatPath, '{}', { headers: { 'content-type': 'text/plain' } })).toEqual([
       415,
       'unsupported_media_type',
