@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import { Client, type Dispatcher, Pool, buildConnector } from 'undici'
 import { EndpointRules, loopbackHosts } from '../fleet/endpoint-rules.js'
 import { checkedLookup } from '../workers/engine-client.js'
-import { skipContinues } from './unasked-continue.js'
 
 /** How connections to engines are kept; milliseconds. */
 export interface UpstreamSettings {
@@ -137,12 +136,8 @@ function clientOptions(connect: buildConnector.connector, keepAliveMs: number): 
   return {
     connect: (options, callback) =>
       connect(options, (...result) => {
-        // Absent where there is none.
-        const socket = result[1] as Socket | null | undefined
-        if (socket) {
-          socket.on('error', (error) => Object.assign(error, { [receivedBytes]: socket.bytesRead }))
-          skipContinues(socket)
-        }
+        const socket = result[1] as Socket | null
+        socket?.on('error', (error) => Object.assign(error, { [receivedBytes]: socket.bytesRead }))
         callback(...result)
       }),
     keepAliveTimeout: keepAliveMs,

@@ -1,6 +1,5 @@
 import { type AddressInfo, type Socket, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { HeadScan } from '../../src/proxy/unasked-continue.js'
 import { until } from '../until.js'
 import { afterTest, ask, chat, chatPath, engineOf, proxyOf } from './support/proxies.js'
 
@@ -46,33 +45,6 @@ describe('A1: answers that engines should not give', () => {
     const passed = ['x-one', 'x-two', 'x-three'].filter((name) => answer.headers.has(name))
     expect(passed).toEqual(['x-three'])
   })
-
-  const early = 'HTTP/1.1 103 Early Hints\r\nlink: HTTP/1.1 100\r\n\r\n'
-  const going = 'HTTP/1.1 100 Continue\r\n\r\n'
-  test.each([going, early, going + going + early + going])(
-    'what nobody asked for before the answer is skipped: %j',
-    async (text) => {
-      const answer = `${text}HTTP/1.1 200 OK\r\n${json}\r\n{}`
-      const server = await engineThatSays((socket) => {
-        const say = () => void socket.write(answer)
-        socket.on('data', say)
-        say()
-      })
-      const router = await proxyOf([server])
-      for (let turn = 0; turn < 3; turn++)
-        expect((await ask(router, chatPath, chat('hello'))).text, `${turn}`).toBe('{}')
-      expect(router.finished.map(({ attempts }) => attempts)).toEqual([1, 1, 1])
-      // However it comes in pieces, nothing but the digit changes, and the answer is not looked into.
-      const body = 'HTTP/1.1 100 Continue\r\n\r\n'
-      const whole = Buffer.from(answer + body)
-      for (let cut = 1; cut < whole.length; cut++) {
-        const bytes = Buffer.from(whole)
-        const scan = new HeadScan()
-        if (scan.take(bytes.subarray(0, cut))) scan.take(bytes.subarray(cut))
-        expect(bytes.toString()).toBe(answer.replaceAll('HTTP/1.1 100 C', 'HTTP/1.1 102 C') + body)
-      }
-    },
-  )
 
   test('a redirect is none, and where an engine says that it is stays here', async () => {
     const where = 'location: http://10.0.0.1:8000/v1/x\r\ncontent-location: http://10.0.0.1:8000/\r\n'
