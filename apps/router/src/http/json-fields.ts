@@ -90,6 +90,15 @@ const largestU32 = 0xffff_ffff
 const largestU64 = 0xffff_ffff_ffff_ffffn
 
 export const text: Read<string> = (reader) => reader.string()
+/** A text that is kept: of at most so many characters. */
+export const textUpTo = (longest: number): Read<string> => {
+  const accepted = `a text of at most ${longest} characters`
+  return (reader) => {
+    const value = reader.string()
+    if (value.length > longest) throw reader.fault(accepted, `'${value}'`)
+    return value
+  }
+}
 export const flag: Read<boolean> = (reader) => reader.boolean()
 /** Any finite number. */
 export const double: Read<number> = (reader) => reader.double()

@@ -17,6 +17,7 @@ import {
   optional,
   required,
   text,
+  textUpTo,
   u32,
   u32List,
   workerId,
@@ -42,6 +43,8 @@ interface MmInfo {
 }
 type MmInfos = readonly (MmInfo | undefined)[]
 
+/** Bookings and kept selections have it for as long as they are there. */
+const selectionId = textUpTo(1024)
 const nonNegative = doubleFrom(0)
 
 /** `router_config_override`. */
@@ -149,7 +152,7 @@ export interface SelectionBody extends QueryBody {
 export const readSelection = objectOf<SelectionBody>({
   ...promptFields,
   router_config_override: optional(configOverride),
-  selection_id: optional(text),
+  selection_id: optional(selectionId),
   expected_output_tokens: optional(u32),
   priority_jump: optional(double),
   strict_priority: optional(u32),
@@ -194,7 +197,7 @@ export interface ReservationBody extends PromptBody {
 
 export const readReservation = objectOf<ReservationBody>({
   ...promptFields,
-  selection_id: required(text),
+  selection_id: required(selectionId),
   worker_id: optional(workerId),
   dp_rank: optional(u32),
   effective_prefill_tokens: optional(count),

@@ -43,7 +43,7 @@ it('shows a part of what a caller sent, however long it is, at every front door'
   const router = await routerOf([await engineOf()])
   const long = 'x'.repeat(12_000)
   const tokens = { token_ids: [1], model_name: 'mock-model' }
-  const held = { ...tokens, selection_id: long }
+  const held = { ...tokens, selection_id: long.slice(0, 1024) }
   expect((await ask(router, '/select_and_reserve', held)).status).toBe(200)
   const refusals: [path: string, body?: object | undefined, options?: Parameters<typeof ask>[3]][] = [
     [chatPath, chat('hello', { model: long })],
@@ -60,6 +60,7 @@ it('shows a part of what a caller sent, however long it is, at every front door'
     ['/select', { ...tokens, session_context: { session_id: 'a', agent_headers: { [long]: 5 } } }],
     ['/select', { ...tokens, allowed_worker_ids: [long] }],
     ['/select_and_reserve', held],
+    ['/select_and_reserve', { ...tokens, selection_id: long.slice(0, 1025) }],
     [`/reservations/${long.slice(1)}/prefill_complete`, {}],
     ['/reservations', { selection_id: `y${long}` }],
     [`/v1/explain?path=${long}`, {}],
