@@ -64,8 +64,11 @@ export interface FleetWorker {
   /** When it began to drain. */
   drainsSinceMs?: number | undefined
   /** Why the events of this record cannot be followed, found out late. */
-  refusal?: string | undefined
+  refusal?: { readonly why: string; readonly sinceMs: number } | undefined
 }
+
+/** After this time a host name may have an address, and the router room for a socket. */
+const refusalMs = 5000
 
 /** Whoever follows the workers of a fleet. Called after the change, in its turn; it must not throw. */
 export interface WorkersListener {
@@ -76,6 +79,13 @@ export interface WorkersListener {
   readonly onRestart?: (workerId: bigint) => void
   /** A batch of events that had just come is in; when its engine made it, seconds since 1970. */
   readonly onEventBatch?: (ts: number) => void
+}
+
+/** Forgets why its events could not be followed, when that is worth another look. */
+export function isToFollowAgain(worker: FleetWorker, nowMs: number): boolean {
+  if (worker.refusal === undefined || nowMs - worker.refusal.sinceMs < refusalMs) return false
+  worker.refusal = undefined
+  return true
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   complete,
   gapsOf,
   isIdle,
+  isToFollowAgain,
   lifecycleOf,
   viewOf,
   workerOf,
@@ -83,10 +84,8 @@ export class FleetWorkers {
 
   /** Whether requests may go to a worker that is so far. */
   takesRequests(lifecycle: WorkerLifecycle): boolean {
-    return (
-      lifecycle === 'schedulable' ||
-      (lifecycle === 'unschedulable' && this.#options.settings.isDirect === true)
-    )
+    const isDirect = this.#options.settings.isDirect === true
+    return lifecycle === 'schedulable' || (isDirect && lifecycle === 'unschedulable')
   }
 
   /** Workers that take requests. */
@@ -207,11 +206,15 @@ export class FleetWorkers {
     return this.#workers.get(workerId)?.link?.events.reports ?? []
   }
 
-  /** Removes workers that drained; counts those as other processes that proved nothing after an outage. */
+  /**
+   * Removes workers that drained; counts those as other processes that proved nothing after an outage; looks again for events that could
+   * not be followed.
+   */
   tick(): void {
     const { settings, clock } = this.#options
     const timeoutMs = settings.drainTimeoutMs ?? defaultDrainTimeoutMs
     for (const [workerId, worker] of this.#workers) {
+      if (isToFollowAgain(worker, clock())) this.#settleAll(worker)
       const { drainsSinceMs, partition, lives, link, provenance, registration } = worker
       lives.advance(clock())
       // What was stored was of this size.
@@ -298,7 +301,7 @@ export class FleetWorkers {
     const wanted = { blockSize, isEagle, isAssumed: provenance.blockSize === 'assumed' }
     const partition = this.#shaped(name, wanted)
     if (partition === undefined) return { reasons: ['there are too many models and routing groups'] }
-    const why = conflictOf(registration, partition.shape) ?? events?.why ?? refusal
+    const why = conflictOf(registration, partition.shape) ?? events?.why ?? refusal?.why
     return why === undefined ? { reasons: [], partition } : { reasons: [why] }
   }
 
@@ -334,9 +337,8 @@ export class FleetWorkers {
         this.#warn(code, `events of worker ${workerId}, rank ${dpRank}: ${code}${sizes}`, workerId, dpRank)
       },
       onRefused: (why: string) => {
-        const worker = this.#workers.get(workerId)
-        if (worker === undefined) return
-        worker.refusal = why
+        const worker = this.#known(workerId)
+        worker.refusal = { why, sinceMs: this.#options.clock() }
         this.#settleAll(worker)
       },
     }

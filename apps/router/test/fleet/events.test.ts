@@ -126,4 +126,24 @@ describe('host names in event addresses', () => {
     await until('refused', () => one.fleet.workers.get(1n)!.lifecycle === 'incomplete')
     expect(one.fleet.workers.get(1n)!.reasons).toHaveLength(1)
   })
+
+  it('that nobody resolved are looked up again', async () => {
+    const { engine, url } = await engineAt()
+    const asked: string[] = []
+    const resolve = async (name: string) => (asked.push(name) < 3 ? [] : ['127.0.0.1'])
+    const one = fleetWith({ allowedHosts: ['late.test', '127.0.0.0/8'] }, { resolve })
+    one.add(1, { kvEventsEndpoint: `tcp://late.test:${port(url)}` })
+    const lifecycle = () => one.fleet.workers.get(1n)!.lifecycle
+    for (const times of [1, 2]) {
+      await until('refused', () => lifecycle() === 'incomplete')
+      one.clock.ms += 4999
+      one.fleet.tick()
+      expect([lifecycle(), asked]).toEqual(['incomplete', Array.from({ length: times }, () => 'late.test')])
+      one.clock.ms += 1
+      one.fleet.tick()
+      expect(lifecycle()).toBe('schedulable')
+    }
+    await followed(one, engine, 2)
+    expect(lifecycle()).toBe('schedulable')
+  })
 })
