@@ -222,6 +222,11 @@ export class WorkerHealth {
     return this.#firstByteMs.subarray(0, Math.min(this.#firstBytes, keptFirstBytes))
   }
 
+  /** Whether it was marked so, and no byte came since. */
+  get isSilent(): boolean {
+    return this.#silent !== undefined
+  }
+
   /** It has been silent for too long. */
   markSilent(nowMs: number): void {
     this.#silent ??= { sinceMs: nowMs, trialAtMs: nowMs }

@@ -6,21 +6,18 @@ import type { Hindrance } from '../fleet/hindrance.js'
 import type { WorkerView } from '../fleet/worker-registration.js'
 import type { AskEngine, EngineReply } from './engine-client.js'
 import { isRegularAnswer, learn } from './learning/learn.js'
+import { OpenPlaces } from './open-places.js'
+import { type PaceSettings, ProbePaces } from './probes/probe-paces.js'
 import { WorkerProbe } from './probes/worker-probe.js'
+import { silentAmong } from './silent-among.js'
 import type { Timers } from './timers.js'
 import { WorkerAttempt } from './worker-attempt.js'
 import { type HealthSettings, WorkerHealth } from './worker-health.js'
 
-/** How often workers are looked at; milliseconds. */
-export interface KeeperSettings extends HealthSettings {
-  /** Between probes of a healthy worker. Default 5,000. */
-  readonly probeMs?: number | undefined
-  /** Between probes of one that is down, avoided or not learned yet. Default 1,000. */
-  readonly suspectProbeMs?: number | undefined
+/** How workers are looked at; milliseconds. */
+export interface KeeperSettings extends HealthSettings, PaceSettings {
   /** Default 2,000. */
   readonly probeTimeoutMs?: number | undefined
-  /** Age from which what was learned of a healthy engine is read again. Default 15,000. */
-  readonly learnAgainMs?: number | undefined
 }
 
 export interface WorkerKeeperOptions {
@@ -47,16 +44,14 @@ interface Kept {
   isOut: boolean
   /** Something was wrong since it was last asked. */
   wasSuspect: boolean
-  /** A probe succeeded. */
-  wasFound: boolean
   /** What its own health says, and what of that the fleet has: to see a change. */
   said: string
   shown: string
+  /** Comes back when that changes by itself. */
+  cancelChange?: (() => void) | undefined
 }
 
 const silenceCheckMs = 1000
-/** How much longer than the others' slow first bytes a silence must be. */
-const silenceFactor = 10
 
 /**
  * Keeps the workers of a fleet under observation: probes them, learns from their engines, follows the requests that they get, and tells the
@@ -65,36 +60,30 @@ const silenceFactor = 10
  */
 export class WorkerKeeper {
   readonly #options: WorkerKeeperOptions
-  readonly #settings: Record<'probeMs' | 'suspectProbeMs' | 'probeTimeoutMs' | 'learnAgainMs', number>
+  readonly #paces: ProbePaces<Kept>
+  readonly #probeTimeoutMs: number
   readonly #kept = new Map<bigint, Kept>()
   readonly #noProgressMs: number
   readonly #stopListening: () => void
-  /** Somebody is to be avoided, and is not because nobody is better. */
-  #hasHidden = false
-  #cancelChange: (() => void) | undefined
+  readonly #open = new OpenPlaces<Kept>()
+  // To be avoided where others are better: these depend on others.
+  readonly #avoided = new Set<Kept>()
   #cancelSilence: (() => void) | undefined
 
   /** Begins with the workers that the fleet has. */
   constructor(options: WorkerKeeperOptions) {
     const { workers, settings = {} } = options
     this.#options = options
-    this.#settings = {
-      probeMs: settings.probeMs ?? 5000,
-      suspectProbeMs: settings.suspectProbeMs ?? 1000,
-      probeTimeoutMs: settings.probeTimeoutMs ?? 2000,
-      learnAgainMs: settings.learnAgainMs ?? 15_000,
-    }
+    this.#paces = new ProbePaces(settings)
+    this.#probeTimeoutMs = settings.probeTimeoutMs ?? 2000
     this.#noProgressMs = settings.noProgressMs ?? 10_000
     this.#stopListening = workers.listen({
       onUpsert: (view) => this.#follow(view),
-      onRemove: (workerId) => {
-        this.#drop(workerId)
-        // Whoever was avoided may be the last one now.
-        this.#apply()
-      },
+      onRemove: (workerId) => this.#drop(workerId),
+      onDrain: (workerId) => this.#judgeIfKept(workerId),
       onRestart: (workerId) => {
         this.#kept.get(workerId)?.health.restarted()
-        this.#apply()
+        this.#judgeIfKept(workerId)
       },
     })
     for (const view of workers.list()) this.#follow(view)
@@ -124,7 +113,6 @@ export class WorkerKeeper {
   /** Ends every probe. */
   close(): void {
     this.#stopListening()
-    this.#cancelChange?.()
     this.#cancelSilence?.()
     for (const workerId of this.#kept.keys()) this.#drop(workerId)
   }
@@ -136,7 +124,7 @@ export class WorkerKeeper {
     const isContacted = origin !== 'selection' && endpoint !== ''
     if (isContacted && known?.endpoint === endpoint && known.isTrusted === isTrusted) {
       // Its record may be complete now, or in another partition.
-      if (known.said !== '' || this.#hasHidden) this.#apply()
+      this.#judge(known)
       return
     }
     this.#drop(workerId)
@@ -151,11 +139,11 @@ export class WorkerKeeper {
       learnedAtMs: -Infinity,
       isOut: false,
       wasSuspect: false,
-      wasFound: false,
       said: '',
       shown: '',
     }
     this.#kept.set(workerId, kept)
+    this.#judge(kept)
     kept.probe = new WorkerProbe({
       timers: this.#options.timers,
       probe: () => this.#probe(kept),
@@ -167,14 +155,23 @@ export class WorkerKeeper {
     const kept = this.#kept.get(workerId)
     if (kept === undefined) return
     kept.probe?.close()
+    kept.cancelChange?.()
     kept.abort.abort()
     this.#kept.delete(workerId)
+    this.#paces.delete(kept)
+    this.#avoided.delete(kept)
+    // Whoever is avoided may be the last one now.
+    this.#judgeAvoided(this.#open.place(kept, undefined))
   }
 
-  #paceOf({ health, learnedAtMs }: Kept): number {
-    const isNew = learnedAtMs === -Infinity
-    const { probeMs, suspectProbeMs } = this.#settings
-    return isNew || health.isSuspect(this.#options.timers.nowMs()) ? suspectProbeMs : probeMs
+  #paceOf(kept: Kept): number {
+    const isNew = kept.learnedAtMs === -Infinity
+    return this.#paces.probeMs(kept, isNew || kept.health.isSuspect(this.#options.timers.nowMs()))
+  }
+
+  #judgeIfKept(workerId: bigint): void {
+    const kept = this.#kept.get(workerId)
+    if (kept !== undefined) this.#judge(kept)
   }
 
   async #probe(kept: Kept): Promise<void> {
@@ -189,11 +186,8 @@ export class WorkerKeeper {
       if (kept.abort.signal.aborted) return
       health.probeSucceeded(timers.nowMs())
       kept.wasSuspect = false
-      if (!kept.wasFound) {
-        kept.wasFound = true
-        // Now that it is there, others may be worse than somebody.
-        if (this.#hasHidden) this.#apply()
-      }
+      // What it told may have made its record complete.
+      this.#judge(kept)
     } else if (reply.failure !== 'shortage' && (reply.failure !== 'timeout' || health.lastByteMs < askedMs)) {
       // A busy engine is slow to answer here; while it answers requests, that says nothing.
       const { failure, status } = reply
@@ -208,7 +202,7 @@ export class WorkerKeeper {
   async #learnIfDue(kept: Kept): Promise<void> {
     const { workers, timers } = this.#options
     const { workerId, learnedAtMs } = kept
-    const isOld = timers.nowMs() - learnedAtMs >= this.#settings.learnAgainMs
+    const isOld = timers.nowMs() - learnedAtMs >= this.#paces.learnAgainMs
     if (!isOld && !kept.wasSuspect && !kept.isOut) return
     const lesson = await learn((path) => this.#ask(kept, path), new URL(kept.endpoint).hostname)
     if (kept.abort.signal.aborted) return
@@ -240,7 +234,7 @@ export class WorkerKeeper {
   #ask({ workerId, endpoint, isTrusted, abort }: Kept, path: string): Promise<EngineReply> {
     const { ask, apiKeyOf } = this.#options
     return ask(`${endpoint.replace(/\/+$/, '')}${path}`, {
-      timeoutMs: this.#settings.probeTimeoutMs,
+      timeoutMs: this.#probeTimeoutMs,
       apiKey: apiKeyOf?.(workerId),
       isTrusted,
       signal: abort.signal,
@@ -261,12 +255,12 @@ export class WorkerKeeper {
     this.#applyIfNew(kept)
   }
 
-  /** Looks at the fleet as a whole where something else speaks against this worker than before. */
+  /** Judges a worker anew where something else speaks against it than before. */
   #applyIfNew(kept: Kept): void {
     const nowMs = this.#options.timers.nowMs()
     if (kept.health.isSuspect(nowMs)) kept.wasSuspect = true
     if (this.#saidOf(kept, nowMs) === kept.said) return
-    this.#apply()
+    this.#judge(kept)
     kept.probe?.hasten()
   }
 
@@ -274,42 +268,62 @@ export class WorkerKeeper {
     return textOf([...health.hard(nowMs), ...health.soft(nowMs)]) + (ignorance?.detail ?? '')
   }
 
-  /** Tells the fleet what speaks against each worker now, and comes back when that changes by itself. `O(workers)`. */
-  #apply(): void {
-    const { workers, timers } = this.#options
+  /**
+   * Tells the fleet what speaks against workers now, and comes back when that changes by itself. `O(1)` each, but where one is the first or
+   * the last of its partition against which nothing speaks: `O(workers that are to be avoided)`.
+   */
+  #judge(...some: readonly Kept[]): void {
+    const { timers } = this.#options
     const nowMs = timers.nowMs()
-    const rows = [...this.#kept.values()].map((kept) => this.#rowOf(kept, nowMs))
-    const open = new Set(rows.filter(({ isOpen }) => isOpen).map(({ partition }) => partition))
-    let changeMs = Infinity
-    this.#hasHidden = rows.some(({ partition, soft }) => soft.length > 0 && !open.has(partition))
-    for (const { kept, partition, hard, soft } of rows) {
-      changeMs = Math.min(changeMs, kept.health.nextChangeMs(nowMs))
-      // To be avoided means that others are better: with nobody else, it is as good as any.
-      const hindrances = open.has(partition) ? [...hard, ...soft] : hard
-      kept.said = this.#saidOf(kept, nowMs)
-      const shown = textOf(hindrances)
-      if (shown === kept.shown) continue
-      this.#warn(kept, hindrances)
-      kept.shown = shown
-      workers.setHindrances(kept.workerId, hindrances)
+    const changed = some.flatMap((kept) => this.#place(kept, nowMs))
+    for (const kept of some) {
+      this.#show(kept, nowMs)
+      kept.cancelChange?.()
+      const changeMs = kept.health.nextChangeMs(nowMs)
+      kept.cancelChange =
+        changeMs < Infinity ? timers.after(changeMs - nowMs, () => this.#judge(kept)) : undefined
     }
-    this.#cancelChange?.()
-    this.#cancelChange = changeMs < Infinity ? timers.after(changeMs - nowMs, () => this.#apply()) : undefined
+    this.#judgeAvoided(changed)
   }
 
-  #rowOf(kept: Kept, nowMs: number) {
-    const { registration, lifecycle } = this.#options.workers.get(kept.workerId)!
-    const { ignorance, health } = kept
-    const isComplete = lifecycle !== 'incomplete'
+  /** Notes whether anything speaks against a worker; returns the partitions for whose others that matters. */
+  #place(kept: Kept, nowMs: number): readonly string[] {
+    const { partition, isComplete, hard, soft } = this.#standingOf(kept, nowMs)
+    kept.said = this.#saidOf(kept, nowMs)
+    if (soft.length > 0) this.#avoided.add(kept)
+    else this.#avoided.delete(kept)
+    const isOpen = isComplete && hard.length === 0 && soft.length === 0
+    return this.#open.place(kept, isOpen ? partition : undefined)
+  }
+
+  /** Those that are to be avoided in these partitions are so where somebody better is left. */
+  #judgeAvoided(partitions: readonly string[]): void {
+    if (partitions.length === 0) return
+    const nowMs = this.#options.timers.nowMs()
+    for (const kept of this.#avoided) this.#show(kept, nowMs)
+  }
+
+  #show(kept: Kept, nowMs: number): void {
+    const { partition, hard, soft } = this.#standingOf(kept, nowMs)
+    // To be avoided means that others are better: with nobody else, it is as good as any.
+    const hindrances = this.#open.has(partition) ? [...hard, ...soft] : hard
+    const shown = textOf(hindrances)
+    if (shown === kept.shown) return
+    this.#warn(kept, hindrances)
+    kept.shown = shown
+    this.#options.workers.setHindrances(kept.workerId, hindrances)
+  }
+
+  #standingOf({ workerId, ignorance, health }: Kept, nowMs: number) {
+    const { registration, lifecycle } = this.#options.workers.get(workerId)!
+    const isKnown = lifecycle !== 'incomplete'
     const hard = health.hard(nowMs)
-    const soft = health.soft(nowMs)
-    if (!isComplete && ignorance !== undefined) hard.push({ code: 'not_learned', ...ignorance })
+    if (!isKnown && ignorance !== undefined) hard.push({ code: 'not_learned', ...ignorance })
     return {
-      kept,
-      hard,
-      soft,
       partition: keyOf(placeOf(registration)),
-      isOpen: isComplete && lifecycle !== 'draining' && hard.length === 0 && soft.length === 0,
+      isComplete: isKnown && lifecycle !== 'draining',
+      hard,
+      soft: health.soft(nowMs),
     }
   }
 
@@ -330,28 +344,19 @@ export class WorkerKeeper {
     this.#cancelSilence = timers.after(silenceCheckMs, () => {
       this.#watchSilence()
       const nowMs = timers.nowMs()
-      let isNew = false
-      for (const { workerId, health } of this.#kept.values()) {
-        const silenceMs = health.silenceMs(nowMs)
-        if (silenceMs < this.#noProgressMs || silenceMs < silenceFactor * this.#othersFirstByteMs(workerId))
-          continue
-        health.markSilent(nowMs)
-        isNew = true
-      }
-      if (isNew) this.#apply()
+      const silent = silentAmong(
+        this.#kept.values(),
+        ({ workerId }) => this.#partitionOf(workerId),
+        this.#noProgressMs,
+        nowMs,
+      )
+      for (const { health } of silent) health.markSilent(nowMs)
+      this.#judge(...silent)
     })
   }
 
-  /** The 95th percentile of the others' times to the first byte in the same partition; 0 = nobody knows. `O(workers)`. */
-  #othersFirstByteMs(workerId: bigint): number {
-    const { workers } = this.#options
-    const partitionOf = (id: bigint): string => keyOf(placeOf(workers.get(id)!.registration))
-    const own = partitionOf(workerId)
-    const others = [...this.#kept.values()].filter(
-      (kept) => kept.workerId !== workerId && partitionOf(kept.workerId) === own,
-    )
-    const times = others.flatMap(({ health }) => [...health.firstByteMs]).toSorted((a, b) => a - b)
-    return times[Math.ceil(0.95 * times.length) - 1] ?? 0
+  #partitionOf(workerId: bigint): string {
+    return keyOf(placeOf(this.#options.workers.get(workerId)!.registration))
   }
 }
 

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { learnedFindings } from '../../src/workers/learning/learned-findings.js'
+import { ProbePaces } from '../../src/workers/probes/probe-paces.js'
 import { late, openFleet, refused, requestTo, settled, vllm } from './support.js'
 
 it('probes that the router had no room for say nothing of a worker', async () => {
@@ -155,6 +156,28 @@ describe('probes', () => {
     kept.start(1, { '/health': { status: 503, body: '' } }, { modelName: 'm', blockSize: 16 })
     await kept.timers.advance(20_000)
     expect(kept.warnings.map(({ code, workerId }) => [code, workerId])).toEqual([['probe_failed', 1n]])
+  })
+
+  it('of very many workers come less often each, so that the router has time for others', () => {
+    const paces = new ProbePaces<number>({})
+    const last = (from: number, count: number, isSuspect: boolean): number =>
+      Array.from({ length: count }, (_, at) => paces.probeMs(from + at, isSuspect)).at(-1)!
+    expect([last(0, 500, true), last(1000, 2500, false), paces.learnAgainMs]).toEqual([1000, 5000, 15_000])
+    expect([last(0, 10_000, true), last(0, 10_000, false)]).toEqual([20_000, 20_000])
+    for (let worker = 1; worker < 10_000; worker++) paces.delete(worker)
+    expect([paces.probeMs(0, true), paces.probeMs(0, false), paces.learnAgainMs]).toEqual([
+      1000, 5000, 15_000,
+    ])
+  })
+
+  it('that fail concern no other worker: nobody else is looked at', async () => {
+    const kept = openFleet()
+    for (let id = 1; id <= 50; id++) kept.start(id)
+    await settled()
+    const get = vi.spyOn(kept.workers, 'get')
+    requestTo(kept, 7, 'refused')
+    kept.workers.remove(7n)
+    expect(new Set(get.mock.calls.flat())).toEqual(new Set([7n]))
   })
 
   it('end with the worker: none goes to a URL that left (U37)', async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { silentAmong } from '../../src/workers/silent-among.js'
+import { WorkerHealth } from '../../src/workers/worker-health.js'
 import { openFleet, refused, requestTo, settled, vllm } from './support.js'
 
 describe('another process (2.10, E6)', () => {
@@ -208,6 +210,33 @@ describe('requests', () => {
     expect(kept.lifecycle(1)).toBe('schedulable')
     await kept.timers.advance(2000)
     expect(kept.against(1)).toEqual(['no_progress'])
+  })
+
+  it('are compared with those of every other worker, equal times and all', () => {
+    const random = (at: number): number => (at * 7919) % 13
+    const workers = Array.from({ length: 9 }, (_, id) => {
+      const health = new WorkerHealth()
+      for (let request = 0; request < id * 3; request++) {
+        const attempt = health.begin(0)!
+        health.head(attempt, 200, 0)
+        health.byte(attempt, random(id * 31 + request))
+        health.end(attempt, 'answered', '', 12)
+      }
+      health.begin(100)
+      return { id, health }
+    })
+    const slowest = ({ id }: { id: number }): number => {
+      const times = workers
+        .filter((other) => other.id !== id)
+        .flatMap(({ health }) => [...health.firstByteMs])
+      return times.toSorted((a, b) => a - b)[Math.ceil(0.95 * times.length) - 1]!
+    }
+    for (const worker of workers) {
+      const due = 100 + 10 * slowest(worker)
+      const isSilentAt = (nowMs: number): boolean =>
+        silentAmong(workers, () => 'm', 1, nowMs).includes(worker)
+      expect([isSilentAt(due - 1), isSilentAt(due)], `worker ${worker.id}`).toEqual([false, true])
+    }
   })
 
   it('that wait everywhere keep nobody out', async () => {
