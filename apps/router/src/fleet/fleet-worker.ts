@@ -75,6 +75,8 @@ export interface WorkersListener {
   /** A record is new, or another one than before. */
   readonly onUpsert?: (worker: WorkerView) => void
   readonly onRemove?: (workerId: bigint) => void
+  /** It begins to drain. */
+  readonly onDrain?: (workerId: bigint) => void
   /** Its engine is another process: what was known of it holds no more. */
   readonly onRestart?: (workerId: bigint) => void
   /** A batch of events that had just come is in; when its engine made it, seconds since 1970. */

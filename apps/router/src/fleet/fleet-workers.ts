@@ -154,6 +154,7 @@ export class FleetWorkers {
     const worker = this.#known(workerId)
     worker.drainsSinceMs ??= this.#options.clock()
     this.#open(worker)
+    for (const { onDrain } of this.#listeners) onDrain?.(workerId)
     return this.#view(worker)
   }
 
