@@ -82,6 +82,11 @@ describe('vLLM', () => {
       blockSize: 16,
       totalKvBlocks: 5,
     })
+    for (const [size, blockSize] of [
+      ['65536', 65_536],
+      ['65537', undefined],
+    ] as const)
+      expect(readVllmMetrics(info(0, '5').replace('16', size))).toMatchObject({ blockSize })
     expect(readVllmMetrics('up 1\n')).toBeUndefined()
   })
 })
@@ -128,7 +133,8 @@ describe('SGLang', () => {
   })
 
   it('what is no server information is none', () => {
-    for (const body of ['', '{}', '{"page_size":0}', '[1]']) expect(readSglangInfo(body, 'h')).toBeUndefined()
+    for (const body of ['', '{}', '{"page_size":0}', '{"page_size":65537}', '[1]'])
+      expect(readSglangInfo(body, 'h')).toBeUndefined()
   })
 })
 
@@ -160,6 +166,14 @@ describe('a lesson', () => {
     expect(await lesson).toMatchObject({ facts: { blockSize: 32, models: [] }, startedAtSeconds: 5 })
     expect(paths.slice(2)).toEqual(['/get_server_info', '/server_info'])
   })
+
+  it.each(['', '<html>Sign in</html>', '[]', '{"data": {}}'])(
+    'fails where the models are no list: %s (another service answers there)',
+    async (body) => {
+      const { lesson } = asking({ ...vllm(), '/v1/models': body })
+      expect(await lesson).toEqual({ why: 'GET /v1/models: the answer is no list of models' })
+    },
+  )
 
   it('of an engine that has nothing of it says just that', async () => {
     expect(await asking({}).lesson).toEqual({ facts: { models: [] }, startedAtSeconds: undefined })

@@ -19,7 +19,8 @@ export async function learn(ask: (path: string) => Promise<EngineReply>, host: s
   if (trouble !== undefined) return { why: trouble }
   const text = bodyOf(metrics)
   const startedAtSeconds = readStartSeconds(text)
-  const models = readModels(bodyOf(list)) ?? []
+  const models = isRegularAnswer(list) ? readModels(list.body) : []
+  if (models === undefined) return { why: 'GET /v1/models: the answer is no list of models' }
   const vllm = readVllmMetrics(text)
   if (vllm !== undefined) return { facts: { ...vllm, models }, startedAtSeconds }
   const info = await ask('/get_server_info')

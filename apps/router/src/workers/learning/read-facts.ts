@@ -4,6 +4,8 @@ import { metricSamples } from './metric-samples.js'
 /** Names that are kept of an engine, and characters of each. */
 const maximumModels = 4096
 const maximumNameLength = 512
+/** Tokens a block; more is not believed. */
+const largestBlockSize = 65_536
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -44,7 +46,7 @@ export function readVllmMetrics(metrics: string): Omit<EngineFacts, 'models'> | 
   const areOne = ranks.every((rank, at) => rank === start + at)
   return {
     engine: 'vllm',
-    blockSize: positive(first.labels.get('block_size')),
+    blockSize: blockSizeFrom(first.labels.get('block_size')),
     totalKvBlocks: smallest(samples.map(({ labels }) => positive(labels.get('num_gpu_blocks')))),
     ...(areOne ? { dataParallelStartRank: start, dataParallelSize: ranks.length } : {}),
   }
@@ -57,7 +59,7 @@ export function readVllmMetrics(metrics: string): Omit<EngineFacts, 'models'> | 
  */
 export function readSglangInfo(body: string, host: string): Omit<EngineFacts, 'models'> | undefined {
   const info = objectFrom(body)
-  const blockSize = positive(info?.['page_size'])
+  const blockSize = blockSizeFrom(info?.['page_size'])
   if (info === undefined || blockSize === undefined) return undefined
   const poolTokens = positive(info['max_total_num_tokens'])
   const passTokens = positive(info['max_prefill_tokens']) ?? poolTokens
@@ -102,6 +104,11 @@ function countFrom(value: unknown): number | undefined {
 
 function positive(value: unknown): number | undefined {
   return countFrom(value) || undefined
+}
+
+function blockSizeFrom(value: unknown): number | undefined {
+  const size = positive(value)
+  return size === undefined || size > largestBlockSize ? undefined : size
 }
 
 function smallest(values: readonly (number | undefined)[]): number | undefined {
