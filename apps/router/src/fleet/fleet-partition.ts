@@ -2,6 +2,7 @@ import type { PartitionRouter } from '@router/core'
 import { BlockHashes, type BlockHasher } from '@router/kv-index'
 import type { WorkerRole } from '@router/sdk'
 import { type FleetSettings, unknownBatchTokens } from './fleet-settings.js'
+import { StrayRanks } from './stray-ranks.js'
 import { type WorkerRegistration, ranksOf } from './worker-registration.js'
 
 /** Names a partition and role. */
@@ -23,6 +24,7 @@ export interface PartitionShape {
 export class FleetPartition {
   readonly name: PartitionName
   readonly router: PartitionRouter
+  readonly strays: StrayRanks
   /** Hashes of the current prompt. */
   readonly hashes = new BlockHashes()
   #shape: PartitionShape
@@ -33,6 +35,7 @@ export class FleetPartition {
     this.name = name
     this.#shape = shape
     this.router = router
+    this.strays = new StrayRanks(router.index)
   }
 
   get shape(): PartitionShape {

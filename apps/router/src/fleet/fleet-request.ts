@@ -117,6 +117,9 @@ export interface OverlapReport {
   readonly partition: FleetPartition
   /** Complete blocks of the prompt. */
   readonly blocks: number
-  /** In canonical order. */
-  readonly ranks: readonly RankOverlap[]
+  /** In canonical order: those of the partition, and strays that hold some of it. */
+  readonly ranks: readonly RankBlocks[]
 }
+
+/** Blocks of a prompt that a rank holds, tier by tier, each beyond the faster ones. */
+export type RankBlocks = Omit<RankOverlap, 'cachedTokens'>

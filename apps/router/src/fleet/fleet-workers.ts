@@ -343,7 +343,7 @@ export class FleetWorkers {
         this.#settleAll(worker)
       },
     }
-    return new WorkerEventsLink(partition.router, workerId, this.#services, listener, partition.shape.isEagle)
+    return new WorkerEventsLink(partition, workerId, this.#services, listener)
   }
 
   /** The events of a worker are of blocks of this size. Fixes that of its partition where it was assumed. */

@@ -249,11 +249,8 @@ export class Fleet {
   overlaps(name: PartitionName, request: FleetRequest): OverlapReport {
     const partition = this.ready(name)
     const blocks = this.#hashedPrompt(partition, request)
-    return {
-      partition,
-      blocks: blocks.count,
-      ranks: partition.router.overlaps(requestOfCore(blocks, request)),
-    }
+    const ranks = partition.router.overlaps(requestOfCore(blocks, request))
+    return { partition, blocks: blocks.count, ranks: partition.strays.among(ranks, blocks) }
   }
 
   /** Takes a selection apart. A query. Errors: as `select`. */

@@ -3,8 +3,10 @@ import type { PartitionRouter } from '@router/core'
 import { type BatchReader, type EventWarning, type IncarnationCause, WorkerEvents } from '@router/kv-events'
 import { EventSocket } from '@router/kv-events/zeromq'
 import type { EndpointRules } from './endpoint-rules.js'
+import type { FleetPartition } from './fleet-partition.js'
 import type { FleetSettings } from './fleet-settings.js'
 import type { RankEndpoints } from './rank-endpoints.js'
+import type { StrayRanks } from './stray-ranks.js'
 
 /** What links of one fleet share. */
 export interface EventServices {
@@ -40,27 +42,28 @@ interface RankSocket {
 export class WorkerEventsLink {
   readonly events: WorkerEvents
   readonly #router: PartitionRouter
+  readonly #strays: StrayRanks
   readonly #workerId: bigint
   readonly #services: EventServices
   readonly #listener: EventListener
   readonly #sockets = new Map<number, RankSocket>()
 
   constructor(
-    router: PartitionRouter,
+    { router, strays, shape: { isEagle } }: FleetPartition,
     workerId: bigint,
     services: EventServices,
     listener: EventListener,
-    isEagle: boolean,
   ) {
     this.#router = router
+    this.#strays = strays
     this.#workerId = workerId
     this.#services = services
     this.#listener = listener
     this.events = new WorkerEvents({
-      index: router.index,
+      index: strays,
       reader: services.reader,
       isEagle,
-      slotOf: (dpRank) => router.findSlot(workerId, dpRank),
+      slotOf: (dpRank) => router.findSlot(workerId, dpRank) ?? strays.slotOf(workerId, dpRank),
       onIncarnation: (_count, cause) => listener.onIncarnation(cause),
       onWarning: listener.onWarning,
       onApplied: services.onApplied,
@@ -70,21 +73,31 @@ export class WorkerEventsLink {
 
   /** The record says these addresses now. Call it after the router knows the ranks. */
   follow(wanted: ReadonlyMap<number, RankEndpoints>): void {
+    // Whoever told of strays may be the one that is gone.
+    let hasLost = false
     for (const [rank, socket] of this.#sockets) {
       const next = wanted.get(rank)
       if (next !== undefined && isSame(next, socket.endpoints)) continue
       this.#drop(rank, socket)
+      hasLost = true
       this.events.removeRank(rank)
       // What the rank holds is told by another source, or by none.
       if (next !== undefined) this.#router.setCacheKnown(this.#workerId, rank, false)
     }
     for (const [rank, endpoints] of wanted) if (!this.#sockets.has(rank)) this.#open(rank, endpoints)
+    for (const rank of this.#strays.ranksOf(this.#workerId)) {
+      const isOfRecord = this.#router.findSlot(this.#workerId, rank) !== undefined
+      if (!isOfRecord && !hasLost) continue
+      this.events.removeRank(rank)
+      this.#strays.forget(this.#workerId, rank)
+    }
   }
 
   /** The worker is gone, or has no events any more. */
   close(): void {
     for (const [rank, socket] of this.#sockets) this.#drop(rank, socket)
     this.events.close()
+    for (const rank of this.#strays.ranksOf(this.#workerId)) this.#strays.forget(this.#workerId, rank)
   }
 
   #open(rank: number, endpoints: RankEndpoints): void {

@@ -1,5 +1,5 @@
 import type { PotentialLoad, RankOverlap, SelectionExplanation } from '@router/core'
-import { type HashWords, PrefixIndex, TIERS, hashAt } from '@router/kv-index'
+import { type DumpEvent, type HashWords, PrefixIndex, TIERS, hashAt } from '@router/kv-index'
 import { type RouterDefaults, routerDefaults } from '@router/sdk'
 import type { FleetPartition } from '../fleet/fleet-partition.js'
 import type { OverlapReport, RequestTerms, Reservation, Selection } from '../fleet/fleet-request.js'
@@ -102,33 +102,44 @@ export function overlapReportJson(
 }
 
 /** What the index of a partition holds, as stores with ids of their own. `O(blocks)`. */
-export function dumpJson({ router, shape }: FleetPartition): JsonValue {
+export function dumpJson({ router, shape, strays }: FleetPartition): JsonValue {
   const { index } = router.prefix
   const { table } = router.partition
-  const nextIds = new Map<number, number>()
   const events = index instanceof PrefixIndex ? index.dump().events : []
+  const told = events.map((event) => {
+    const row = table.rowOfSlot[event.rank]!
+    const { workerId } = table.workers[table.workerOfRow[row]!]!
+    return { workerId, dpRank: table.columns.views.identity!.dpRank[row]!, event }
+  })
+  const nextIds = new Map<string, number>()
   return {
     block_size: shape.blockSize,
-    events: events.map(({ rank: slot, tier, hasParent, parent, engine, local }) => {
-      const row = table.rowOfSlot[slot]!
-      const eventId = nextIds.get(slot) ?? 0
-      nextIds.set(slot, eventId + 1)
-      const blocks = Array.from({ length: engine.length >> 1 }, (_, block) => ({
-        block_hash: hashAt(engine, block),
-        tokens_hash: hashAt(local, block),
-        mm_extra_info: null,
-      }))
-      return {
-        worker_id: table.workers[table.workerOfRow[row]!]!.workerId,
-        storage_tier: TIERS[tier]!,
-        residency_domain: 'worker',
-        event: {
-          event_id: eventId,
-          dp_rank: table.columns.views.identity!.dpRank[row]!,
-          data: { stored: { parent_hash: hasParent ? parent : null, start_position: null, blocks } },
-        },
-      }
+    events: [...told, ...strays.dump()].map(({ workerId, dpRank, event }) => {
+      const rank = `${workerId}.${dpRank}`
+      const eventId = nextIds.get(rank) ?? 0
+      nextIds.set(rank, eventId + 1)
+      return dumpedJson(workerId, dpRank, eventId, event)
     }),
+  }
+}
+
+function dumpedJson(
+  workerId: bigint,
+  dpRank: number,
+  eventId: number,
+  { tier, hasParent, parent, engine, local }: DumpEvent,
+): JsonValue {
+  const blocks = Array.from({ length: engine.length >> 1 }, (_, block) => ({
+    block_hash: hashAt(engine, block),
+    tokens_hash: hashAt(local, block),
+    mm_extra_info: null,
+  }))
+  const stored = { parent_hash: hasParent ? parent : null, start_position: null, blocks }
+  return {
+    worker_id: workerId,
+    storage_tier: TIERS[tier]!,
+    residency_domain: 'worker',
+    event: { event_id: eventId, dp_rank: dpRank, data: { stored } },
   }
 }
 

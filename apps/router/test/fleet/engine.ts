@@ -11,16 +11,17 @@ function packed(value: Packed): number[] {
 }
 
 /** A batch that stores blocks of a word at the root, under the hashes 1, 2, 3 ... */
-export function storedBatch(word: string, blockSize = 4): Uint8Array {
+export function storedBatch(word: string, blockSize = 4, dpRank?: number): Uint8Array {
   const letters = [...word]
   const tokens = letters.flatMap((letter) => [0, 1, 2, 3].map((at) => 1000 * letter.codePointAt(0)! + at))
   const hashes = letters.map((_, index) => index + 1)
-  return packedBatch(['BlockStored', hashes, null, tokens, blockSize, null, 'GPU'])
+  return packedBatch(['BlockStored', hashes, null, tokens, blockSize, null, 'GPU'], dpRank)
 }
 
-/** A batch of one event. */
-export function packedBatch(event: readonly Packed[]): Uint8Array {
-  return Uint8Array.from([0x93, 0xcb, ...Array.from({ length: 8 }, () => 0), 0x91, ...packed(event), 0xc0])
+/** A batch of one event. @param dpRank absent = that of the socket */
+export function packedBatch(event: readonly Packed[], dpRank?: number): Uint8Array {
+  const ts = Array.from({ length: 8 }, () => 0)
+  return Uint8Array.from([0x93, 0xcb, ...ts, 0x91, ...packed(event), ...packed(dpRank ?? null)])
 }
 
 /** The event side of an engine on loopback. */

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { dumpJson } from '../../src/selection-api/selection-answers.js'
 import { until } from '../until.js'
 import { TestEngine, storedBatch } from './engine.js'
 import { type TestFleet, everybody, promptOf, testFleet } from './support.js'
@@ -96,6 +97,60 @@ describe('what engines tell', () => {
     one.reserve('s', 'ab')
     one.clock.ms = 3001
     expect(known(one)).toEqual([0])
+  })
+})
+
+describe('what engines tell of ranks that no record has', () => {
+  it('is shown and dumped, and nothing is selected there; a record that has them begins anew', async () => {
+    const one = fleetWith()
+    const { engine, url } = await engineAt()
+    one.add(2, { kvEventsEndpoint: 'tcp://127.0.0.1:49152' })
+    one.add(1, { kvEventsEndpoint: url })
+    await until('subscribed', () => engine.subscriptions === 1)
+    await engine.publish(0, storedBatch('abcd', 4, 7))
+    await engine.publish(1, storedBatch('ab'))
+    await until('applied', () => known(one)[0] === 2)
+    expect([one.cached('abcd'), one.cached('x')]).toEqual([
+      { '1.0': 2, '1.7': 4, '2.0': 0 },
+      { '1.0': 0, '2.0': 0 },
+    ])
+    expect(Object.keys(one.cached('abcd'))).toEqual(['1.0', '1.7', '2.0'])
+    expect(one.select('abcd')).toMatchObject({ dpRank: 0, bestOverlap: { dpRank: 0, blocks: 2 } })
+    expect(one.requests()).toEqual({ '1.0': 0, '2.0': 0 })
+    expect(one.fleet.workers.record(1n)!.link!.events.counters.unknownRank).toBe(1)
+    const [partition] = one.fleet.partitions
+    const { events } = dumpJson(partition!) as { events: { event: { dp_rank: number; event_id: number } }[] }
+    expect(events.map(({ event }) => [event.dp_rank, event.event_id])).toEqual([
+      [0, 0],
+      [7, 0],
+    ])
+
+    const silent = Array.from({ length: 7 }, (_, at) => [at + 1, 'tcp://127.0.0.1:49152'] as const)
+    one.fleet.workers.patch(1n, { dataParallelSize: 8, kvEventsEndpoints: new Map(silent) })
+    expect([one.cached('abcd')['1.7'], partition!.strays.dump()]).toEqual([0, []])
+    one.fleet.workers.patch(1n, { dataParallelSize: 1, kvEventsEndpoints: new Map() })
+    expect(one.cached('abcd')).toEqual({ '1.0': 2, '2.0': 0 })
+    await engine.publish(2, storedBatch('abc', 4, 7))
+    await until('shown again', () => one.cached('abcd')['1.7'] === 3)
+    const other = await engineAt()
+    one.fleet.workers.patch(1n, { kvEventsEndpoint: other.url })
+    expect(one.cached('abcd')).toEqual({ '1.0': 0, '2.0': 0 })
+    await until('subscribed', () => other.engine.subscriptions === 1)
+    await other.engine.publish(0, storedBatch('a', 4, 7))
+    await until('shown once more', () => one.cached('abcd')['1.7'] === 1)
+    one.fleet.workers.remove(1n)
+    expect([one.cached('abcd'), partition!.strays.dump()]).toEqual([{ '2.0': 0 }, []])
+  })
+
+  it('is limited', () => {
+    const { fleet, add } = fleetWith({ usesKvEvents: false })
+    add(1)
+    const { strays } = fleet.partitions[0]!
+    const slots = Array.from({ length: 1025 }, (_, rank) => strays.slotOf(1n, rank))
+    expect([new Set(slots).size, slots[1024]]).toEqual([1025, undefined])
+    expect(strays.slotOf(1n, 5)).toBe(slots[5])
+    strays.forget(1n, 5)
+    expect(strays.slotOf(2n, 1)).toBe(slots[5])
   })
 })
 

@@ -1,4 +1,4 @@
-import { type BlockRun, HOST_PINNED, type HashWords, type StoreOutcome } from '@router/kv-index'
+import { type BlockRun, HOST_PINNED, type HashWords, RANK_LIMIT, type StoreOutcome } from '@router/kv-index'
 import type { BlockHolding, SourceMemory } from '../convert/source-memory.js'
 import type { BatchContext, DroppedEvent, EventSink, StoreDetails } from '../normalised.js'
 import type { BatchOutcome } from '../protocol/index.js'
@@ -197,7 +197,7 @@ export class BatchApplier implements EventSink {
   #reach(dpRank: number): RankState | undefined {
     this.#dpRank = dpRank
     const state = this.#states.reach(dpRank)
-    if (state === undefined) this.#states.counters.unknownRank++
+    if (state === undefined || state.slot >= RANK_LIMIT) this.#states.counters.unknownRank++
     return state
   }
 

@@ -11,7 +11,10 @@ export interface WorkerEventsOptions {
   /** Index of the partition. */
   readonly index: BlockIndex
   readonly reader: PayloadReader
-  /** Rank of the index by data-parallel rank; `undefined` = the worker does not have it, its events are counted and skipped. */
+  /**
+   * Rank of the index by data-parallel rank; `undefined` = the worker does not have it, its events are counted and skipped. From
+   * `RANK_LIMIT` of the index on: the worker does not have it either, but the host keeps what it holds; its events are counted all the same.
+   */
   readonly slotOf: (dpRank: number) => number | undefined
   /** After a bump: the index is wiped already; bookings, bindings and rates are the host's. */
   readonly onIncarnation?: ((incarnation: number, cause: IncarnationCause) => void) | undefined
