@@ -26,6 +26,8 @@ export function processContext(program: string, folder: string): CommandContext 
     randomSeed: () => randomBytes(8).readBigUInt64LE(),
     nowMs: () => performance.now(),
     onStop: (listener) => {
+      // Whoever waits for a signal serves others than those who read what it writes.
+      process.stdout.removeAllListeners('error').on('error', () => undefined)
       for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => listener(signal))
     },
     exit: (code) => {

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import process from 'node:process'
@@ -176,6 +178,15 @@ describe('router serve', () => {
     return { status: answer.status, rest }
   }
 
+  const freePort = async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    return port
+  }
+
   const readiness = async (url: string) => (await fetch(`${url}/ready`)).status
 
   async function untilReadiness(url: string, status: number): Promise<void> {
@@ -210,6 +221,25 @@ describe('router serve', () => {
     expect(text.match(/^data: \{/gm)!.length).toBeGreaterThan(90)
     expect(await router.ended).toBe(0)
     expect(router.output()).toMatch(/^router on \S+: 1 worker, policy default, mode kv$/m)
+  })
+
+  test('whoever reads its output may leave: it serves on, and on SIGTERM streams end', async () => {
+    const engine = await slowEngine()
+    const port = await freePort()
+    const args = ['--port', String(port), '--worker', engine.url, '--drain-grace-secs', '0']
+    const child = spawn(process.execPath, [binary, 'serve', ...args], {
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+    started.push({ kill: () => child.kill('SIGKILL') })
+    child.stdout.destroy()
+    const ended = new Promise<number | null>((done) => child.on('exit', done))
+    const url = `http://127.0.0.1:${port}`
+    const status = async () => (child.exitCode === null ? readiness(url).catch(() => 0) : 'ended')
+    while ((await status()) !== 200) expect(await status()).not.toBe('ended')
+    const open = await stream(url, 60)
+    child.kill('SIGTERM')
+    expect([(await open.rest).endsWith('[DONE]\n\n'), await ended]).toEqual([true, 0])
   })
 
   test('SIGTERM: what does not end within the shutdown time is cut', async () => {

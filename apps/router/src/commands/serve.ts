@@ -2,7 +2,7 @@ import { ConfigError } from '@router/sdk'
 import { Command } from 'commander'
 import type { CommandContext } from '../command-context.js'
 import { counted } from '../explain/fleet-notes.js'
-import { createLogger } from '../observe/router-log.js'
+import { type RouterLog, createLogger } from '../observe/router-log.js'
 import { loadServePolicy } from '../serve-policy.js'
 import { type RunningRouter, startRouter } from '../service/router-service.js'
 import { type ServeSettings, readServeSettings } from '../settings/serve-settings.js'
@@ -78,7 +78,7 @@ async function serve({ flags, workers }: ServeTexts, context: CommandContext): P
   }
   if (router.selectionUrl !== undefined) write(`selection API on ${router.selectionUrl}`)
   context.onServing?.(router)
-  await untilStopped(router, settings, context)
+  await untilStopped(router, settings, log, context)
 }
 
 /** The main listener is there unless nothing but the selection API is asked for. */
@@ -101,7 +101,8 @@ export function portsOf(
 async function untilStopped(
   router: RunningRouter,
   { drainGraceSecs, gracefulShutdownSecs }: ServeSettings,
-  { onStop, exit, die, write }: CommandContext,
+  log: RouterLog,
+  { onStop, exit, die }: CommandContext,
 ): Promise<void> {
   let stops = 0
   await new Promise<void>((resolve) => {
@@ -112,7 +113,7 @@ async function untilStopped(
       stops++
       if (stops === 1) {
         const graceMs = signal === 'SIGTERM' ? 1000 * drainGraceSecs : 0
-        write(`stopping: requests may end for ${gracefulShutdownSecs} s; again = at once`)
+        log.info(`stopping: requests may end for ${gracefulShutdownSecs} s; again = at once`)
         router.drain()
         grace = setTimeout(() => close(1000 * gracefulShutdownSecs), graceMs)
       } else if (stops === 2) {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { write, writeSync } from 'node:fs'
+import { constants, fstatSync, openSync, write, writeSync } from 'node:fs'
 import process from 'node:process'
 
 /** Where lines go. */
@@ -33,7 +33,8 @@ const lastTries = 20
  * What is still kept when the process exits is written then, unless its reader is gone or does not read for a second.
  */
 export function logOutput(options: LogOutputOptions = {}): LogOutput {
-  const { fileDescriptor = 1, maximumLength = defaultMaximumLength } = options
+  const { maximumLength = defaultMaximumLength } = options
+  const fileDescriptor = unsharedDescriptor(options.fileDescriptor ?? 1)
   let kept = ''
   let dropped = 0
   /** On its way. */
@@ -102,6 +103,19 @@ export function logOutput(options: LogOutputOptions = {}): LogOutput {
         whenDrained.push(done)
         begin()
       }),
+  }
+}
+
+/**
+ * A descriptor of its own for a pipe, which never waits for the reader: a shared one waits as soon as any process that has it wants so, a
+ * child that inherited it for one. The shared one where there is no other.
+ */
+function unsharedDescriptor(fileDescriptor: number): number {
+  try {
+    if (!fstatSync(fileDescriptor).isFIFO()) return fileDescriptor
+    return openSync(`/proc/self/fd/${fileDescriptor}`, constants.O_WRONLY | constants.O_NONBLOCK)
+  } catch {
+    return fileDescriptor
   }
 }
 

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
 import { bundleSources } from '@router/tooling/source-bundle'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { logOutput } from '../../src/observe/log-output.js'
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -38,10 +38,12 @@ test('lines are written in their order', async () => {
   closeSync(file)
 })
 
-test('what is kept is written when the process exits', async () => {
-  const library = join(folder, 'log-output.mjs')
+beforeAll(async () => {
   const entry = join(root, 'apps', 'router', 'src', 'observe', 'log-output.ts')
-  await bundleSources({ entry, outfile: library })
+  await bundleSources({ entry, outfile: join(folder, 'log-output.mjs') })
+})
+
+test('what is kept is written when the process exits', async () => {
   const program = join(folder, 'program.mjs')
   writeFileSync(
     program,
@@ -89,5 +91,33 @@ test.runIf(process.platform === 'linux')(
     output.write(line)
     expect(output.dropped()).toBe(dropped + 1)
     closeSync(writer)
+  },
+)
+
+test.runIf(process.platform === 'linux')(
+  'a reader that stands still does not keep the process from its end, whoever shares the pipe',
+  () => {
+    const path = join(folder, 'shared-pipe')
+    spawnSync('mkfifo', [path])
+    const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const writer = openSync(path, 'w')
+    const program = join(folder, 'silent-reader.mjs')
+    writeFileSync(
+      program,
+      `import { spawnSync } from 'node:child_process'
+import { logOutput } from './log-output.mjs'
+const { write } = logOutput({ fileDescriptor: 2 })
+spawnSync(process.execPath, ['--version'], { stdio: ['ignore', 'ignore', 'inherit'] })
+for (let line = 0; line < 200; line++) write('x'.repeat(999) + '\\n')`,
+    )
+    // What a child of Node inherits waits for its reader from then on, for all who share it.
+    const { status } = spawnSync(process.execPath, [program], {
+      stdio: ['ignore', 'ignore', writer],
+      timeout: 30_000,
+      killSignal: 'SIGKILL',
+    })
+    closeSync(writer)
+    closeSync(reader)
+    expect(status).toBe(0)
   },
 )
