@@ -5,6 +5,7 @@ import {
   selectionSettings,
   suggest,
 } from '@router/config'
+import { WorkerTable } from '@router/core'
 import {
   ConfigError,
   type PolicyBundle,
@@ -15,6 +16,7 @@ import {
   type WorkerRole,
   workerRoles,
 } from '@router/sdk'
+import { buildSelector } from './build-selector.js'
 import { shippedCatalog } from './catalog.js'
 import { type GivenSetting, type ServeFlags, ServeSettingReader } from './settings/serve-setting-reader.js'
 import { serveSettings } from './settings/serve-setting-table.js'
@@ -43,9 +45,22 @@ const modeTypes: Readonly<Record<Exclude<RouterMode, 'kv'>, string>> = {
 /**
  * The policy of a service, from the shipped types and those that its file names: what the file says, or `--policy`, or the policy of a
  * `--router-mode`. Faults of the other settings are for `readServeSettings`. Errors: those of `loadRouterPolicy`, `ConfigError` for a mode
- * or policy that is unknown or contradicts the rest.
+ * or policy that is unknown or contradicts the rest, or that cannot be built, which is tried for each role.
  */
-export async function loadServePolicy({
+export async function loadServePolicy(sources: PolicySources): Promise<LoadedRouterPolicy> {
+  const loaded = await chosenPolicy(sources)
+  const { bundle, routerDefaults } = loaded
+  const table = new WorkerTable()
+  for (const role of workerRoles) {
+    const policy = bundle.roles[role]
+    if (policy === undefined) continue
+    const options = { table, policy, role, routerDefaults, entropy: () => 0n, nowMs: () => 0 }
+    buildSelector(loaded, options).dispose()
+  }
+  return loaded
+}
+
+async function chosenPolicy({
   path,
   folder,
   flags = {},

@@ -2,6 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { loadServePolicy } from '../src/serve-policy.js'
 import { explain, fileWith, run } from './support.js'
 
 const scratch = dirname(fileWith(''))
@@ -57,6 +58,8 @@ describe('a policy that cannot be built: instance, type, package and line', () =
     expect(errors).toContain(reason)
     expect(errors.endsWith(`error: ${code}`)).toBe(true)
     expect(errors.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u)
+    // Nor does a service start with it, before any worker is there.
+    await expect(loadServePolicy({ path })).rejects.toMatchObject({ code })
   })
 })
 

@@ -1,16 +1,15 @@
 import { resolve } from 'node:path'
 import {
   type FlagTexts,
-  type LoadedRouterPolicy,
   type SettingDefinition,
-  explainBuildFailure,
   loadRouterPolicy,
   printable,
   selectionSettings,
 } from '@router/config'
-import { type Selector, type SelectorOptions, type RouterWarning, createSelector } from '@router/core'
-import { CatalogError, type ResolvedPolicy, type WorkerRole, workerRoles } from '@router/sdk'
+import type { RouterWarning } from '@router/core'
+import { type WorkerRole, workerRoles } from '@router/sdk'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { buildSelector } from '../build-selector.js'
 import { shippedCatalog } from '../catalog.js'
 import type { CommandContext } from '../command-context.js'
 import { exampleFleet, examplePolicy } from '../example.js'
@@ -93,7 +92,7 @@ async function explain(options: ExplainOptions, context: CommandContext): Promis
   let seed = options.seed ?? randomSeed()
   const policy = loaded.bundle.roles[role]!
   const place = { policy, role, routerDefaults: loaded.routerDefaults, nowMs }
-  const selector = build(loaded, policy, {
+  const selector = buildSelector(loaded, {
     ...place,
     table: tableOf(fleet, loaded.routerDefaults),
     entropy: () => seed++,
@@ -121,14 +120,6 @@ async function explain(options: ExplainOptions, context: CommandContext): Promis
     writeError(`${colors.red('error')}: ${printable(`${subject}, ${what}`)}`)
   }
   return explanation.error === undefined && written === '' ? 0 : 1
-}
-
-function build(loaded: LoadedRouterPolicy, policy: ResolvedPolicy, options: SelectorOptions): Selector {
-  try {
-    return createSelector(options)
-  } catch (error) {
-    throw CatalogError.isInstance(error) ? explainBuildFailure(loaded, policy, error) : error
-  }
 }
 
 function namesPolicyFile(environment: CommandContext['environment']): boolean {
