@@ -27,35 +27,49 @@ export function eventEndpointsOf(
   origin: WorkerOrigin,
   rules: EndpointRules,
 ): EventEndpoints {
-  const { kvEventsEndpoint: base, kvEventsEndpoints, replayEndpoint, kvEventsBind = false } = registration
+  const { kvEventsEndpoint: base, kvEventsEndpoints } = registration
   const { first, count } = ranksOf(registration)
   const byRank = new Map<number, RankEndpoints>()
   const missing: number[] = []
-  try {
-    for (let rank = first; rank < first + count; rank++) {
-      // A base stands for several ranks; the address of an only rank is its own.
-      const offset = count === 1 ? 0 : rank
-      const own = kvEventsEndpoints?.get(rank)
-      const events = own ?? (base === undefined || base === '' ? undefined : endpointOfRank(base, offset))
-      if (events === undefined) {
-        missing.push(rank)
-        continue
-      }
-      // Says whether it is an address at all.
-      endpointOfRank(events, 0)
-      const replay = replayEndpoint === undefined ? undefined : endpointOfRank(replayEndpoint, offset)
-      const urls = [events, ...(replay === undefined ? [] : [replay])]
-      const verdicts = origin === 'trusted' ? [] : urls.map((url) => rules.judge(url))
-      const refused = verdicts.find((verdict) => 'why' in verdict)
-      if (refused !== undefined && 'why' in refused) return { missing, why: refused.why, byRank }
-      if (origin !== 'trusted' && kvEventsBind)
-        return { missing, why: 'the router binds for no worker of the API', byRank }
-      byRank.set(rank, { events, replay, bind: kvEventsBind, hostNames: hostNamesOf(verdicts) })
+  let why: string | undefined
+  for (let rank = first; rank < first + count; rank++) {
+    const told = kvEventsEndpoints?.get(rank) ?? base
+    if (told === undefined || told === '') {
+      missing.push(rank)
+      continue
     }
-  } catch (error) {
-    return { missing, why: (error as Error).message, byRank }
+    // One that is of no use is enough to know; ranks without any are counted to the last.
+    if (why !== undefined) continue
+    try {
+      byRank.set(rank, endpointsOf(registration, rank, origin, rules))
+    } catch (error) {
+      why = (error as Error).message
+    }
   }
-  return { missing, byRank }
+  return { missing, byRank, ...(why !== undefined && { why }) }
+}
+
+/** Addresses of a rank that has some. Throws what is wrong with them. */
+function endpointsOf(
+  registration: WorkerRegistration,
+  rank: number,
+  origin: WorkerOrigin,
+  rules: EndpointRules,
+): RankEndpoints {
+  const { kvEventsEndpoint: base, kvEventsEndpoints, replayEndpoint, kvEventsBind = false } = registration
+  // A base stands for several ranks; the address of an only rank is its own.
+  const offset = ranksOf(registration).count === 1 ? 0 : rank
+  const own = kvEventsEndpoints?.get(rank)
+  const events = own === undefined ? endpointOfRank(base!, offset) : own
+  // Says whether it is an address at all.
+  endpointOfRank(events, 0)
+  const replay = replayEndpoint === undefined ? undefined : endpointOfRank(replayEndpoint, offset)
+  const urls = [events, ...(replay === undefined ? [] : [replay])]
+  const verdicts = origin === 'trusted' ? [] : urls.map((url) => rules.judge(url))
+  const refused = verdicts.find((verdict) => 'why' in verdict)
+  if (refused !== undefined && 'why' in refused) throw new Error(refused.why)
+  if (origin !== 'trusted' && kvEventsBind) throw new Error('the router binds for no worker of the API')
+  return { events, replay, bind: kvEventsBind, hostNames: hostNamesOf(verdicts) }
 }
 
 function hostNamesOf(verdicts: readonly EndpointVerdict[]): string[] {

@@ -128,6 +128,15 @@ describe('the addresses of ranks', () => {
 
   it('may be missing, or of no use', () => {
     expect(endpointsOf({ dataParallelSize: 2 })).toEqual({ why: false, missing: [0, 1], urls: [] })
+    // Each rank without one is told of, whatever is wrong with others.
+    for (const first of ['nonsense', 'tcp://127.0.0.1:1']) {
+      const kvEventsEndpoints = new Map([
+        [0, first],
+        [3, ''],
+      ] as const)
+      const { why, missing } = endpointsOf({ dataParallelSize: 4, kvEventsEndpoints })
+      expect([why, missing]).toEqual([true, [1, 2, 3]])
+    }
     expect(endpointsOf({ kvEventsEndpoint: '' }).missing).toEqual([0])
     expect(endpointsOf({ kvEventsEndpoint: base, replayEndpoint: 'x' }).why).toBe(true)
     expect(endpointsOf({ kvEventsEndpoint: 'tcp://10.0.0.1:65535', dataParallelSize: 2 }).why).toBe(true)
