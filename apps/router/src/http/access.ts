@@ -29,7 +29,8 @@ export interface AccessHeaders {
 export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, '$1').toLowerCase()
   if (bare === 'localhost' || bare.endsWith('.localhost')) return true
-  return isIP(bare) === 4 ? bare.startsWith('127.') : bare === '::1' || bare.startsWith('::ffff:127.')
+  if (isIP(bare) === 4) return bare.startsWith('127.')
+  return isIP(bare) === 6 && (bare === '::1' || bare.startsWith('::ffff:127.'))
 }
 
 /** Decides on every request of one listener. */

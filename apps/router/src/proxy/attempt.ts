@@ -11,11 +11,14 @@ import { type WatchedAttempt, isRedirect } from './worker-watch.js'
 
 /** Answers that are not streams are kept back up to this size: until they are whole another worker may be tried. */
 const longestHeldAnswer = 1024 * 1024
-/** A refusal that is longer costs its connection. */
+/** A refusal that is longer, or takes longer, costs its connection. */
 const longestRefusal = 64 * 1024
+const longestRefusalMs = 1000
 /** Says nothing to whoever reads events, and that somebody is there to whoever watches connections. */
 const keepAliveComment = Buffer.from(': keep-alive\n\n')
 const retriedStatuses = new Set([429, 500, 502, 503, 504])
+const eventType = /^text\/event-stream/i
+const plainCoding = /^(?:identity)?$/i
 /** What a status line may say to a client. */
 const plainText = /^[\x20-\x7e]+$/
 
@@ -162,15 +165,17 @@ export class Attempt implements Dispatcher.DispatchHandler {
     this.#watched?.head(status)
     if (retriedStatuses.has(status) || isRedirect(status)) {
       this.#fail('status', false)
+      // Does nothing once its end is there.
+      setTimeout(() => this.#abort?.(new Error('a slow refusal')), longestRefusalMs).unref()
       return true
     }
     const { endpoint, stripsUsage } = this.#owner
-    const type = headerOf(rawHeaders, 'content-type') ?? ''
-    if (type.startsWith('text/event-stream'))
+    if (!eventType.test(headerOf(rawHeaders, 'content-type') ?? '')) this.#held = []
+    // In a coding that nobody asked for there is nothing to see: what comes passes.
+    else if (plainCoding.test(headerOf(rawHeaders, 'content-encoding') ?? ''))
       this.#stream = new StreamWatch(endpoint ?? 'responses', stripsUsage, (contentChunks) =>
         this.#owner.lastEvent(contentChunks),
       )
-    else this.#held = []
     this.#lastSignMs = this.#times.nowMs()
     return true
   }

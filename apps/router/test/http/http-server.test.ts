@@ -315,6 +315,7 @@ describe('A3: who may call', () => {
     ['::', false],
     ['128.0.0.1', false],
     ['localhost.evil', false],
+    ['::ffff:127.evil', false],
   ])('%s is this machine: %s', (host, isOwn) => {
     expect(isLoopback(host)).toBe(isOwn)
   })

@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, type Socket, createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { until } from '../until.js'
@@ -65,6 +67,40 @@ describe('A1: answers that engines should not give', () => {
     const router = await proxyOf([await saying(308), await engineOf()])
     for (let turn = 0; turn < 3; turn++)
       expect((await ask(router, chatPath, chat(`${turn}`))).status).toBe(200)
+  })
+
+  test.each([
+    ['in another case', 'Content-Type: Text/Event-Stream\r\n', 'data: {"choices":[]}\n\n'],
+    ['packed', 'content-type: text/event-stream\r\ncontent-encoding: gzip\r\n', '\u001f\u0008'],
+  ])('events %s pass as they come', async (_what, type, first) => {
+    let end = () => undefined
+    const engine = await engineThatSays((socket) => {
+      socket.write(`HTTP/1.1 200 OK\r\n${type}transfer-encoding: chunked\r\n\r\n${chunk(first)}`)
+      end = () => void socket.write(chunk('more') + chunk(''))
+    })
+    const router = await proxyOf([engine])
+    const body = JSON.stringify({ ...chat('hello'), stream: true })
+    const headers = { 'content-type': 'application/json' }
+    const sent = request(`${router.url}${chatPath}`, { method: 'POST', headers })
+    sent.end(body)
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    let text = ''
+    answer.setEncoding('utf8').on('data', (part: string) => (text += part))
+    await until('the first', () => text === first)
+    end()
+    await until('all', () => text === `${first}more` && answer.complete)
+    expect(router.booked()).toBe(0)
+  })
+
+  test('a refusal that does not end costs its connection', async () => {
+    let isClosed = false
+    const engine = await engineThatSays((socket) => {
+      socket.once('close', () => (isClosed = true))
+      socket.write('HTTP/1.1 503 Busy\r\ncontent-length: 9\r\n\r\n{')
+    })
+    const router = await proxyOf([engine])
+    expect((await ask(router, chatPath, chat('hello'))).status).toBe(503)
+    await until('closed', () => isClosed)
   })
 
   test.each([
