@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { platform, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { readWatchedFile } from '../../src/workers/sources/watched-file.js'
 import { WorkerDiscovery, type WorkerSources } from '../../src/workers/sources/worker-discovery.js'
 import { parseWorkerFlag } from '../../src/workers/sources/worker-flags.js'
 import { testFleet } from '../fleet/support.js'
@@ -110,6 +114,20 @@ describe('a worker file that is watched', () => {
       code: 'ROUTER_CONFIG_INVALID',
     })
     await expect(discover({ file: path })).rejects.toThrow('is not there')
+  })
+
+  it.skipIf(platform() === 'win32')('that is no file, or is too large, is not read at all', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'router-workers-'))
+    const huge = join(folder, 'huge.yaml')
+    writeFileSync(huge, '')
+    truncateSync(huge, 64 * 2 ** 20 + 1)
+    symlinkSync('/dev/null', join(folder, 'device.yaml'))
+    const refused = { code: 'ROUTER_CONFIG_READ', message: expect.stringContaining('accepted: a file') }
+    await expect(readWatchedFile(huge).then(() => 'read')).rejects.toMatchObject(refused)
+    await expect(readWatchedFile(join(folder, 'device.yaml'))).rejects.toMatchObject(refused)
+    truncateSync(huge, 0)
+    expect(await readWatchedFile(huge)).toBe('')
+    rmSync(folder, { recursive: true })
   })
 
   it('changes records where they are; what did not change stays as the API left it', async () => {

@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises'
-import { readTextFile } from '@router/config'
 import type { FleetWorkers } from '../../fleet/fleet-workers.js'
 import type { Finding } from '../../fleet/health-causes.js'
 import type { Timers } from '../timers.js'
 import { DebouncedSet } from './debounced-set.js'
+import { readWatchedFile } from './watched-file.js'
 import { type WorkerEntry, entryOf } from './worker-entry.js'
 import { parseWorkerFile } from './worker-file.js'
 
@@ -138,7 +138,7 @@ export class WorkerDiscovery {
   }
 
   async #readFile(source: Source): Promise<ReadonlyMap<bigint, Wanted>> {
-    const { readFile = readTextFile } = this.#options
+    const { readFile = readWatchedFile } = this.#options
     const text = await readFile(source.name)
     if (source.read?.text !== text) source.read = { text, ...parsed(text, source.name) }
     const { entries, error } = source.read
@@ -157,7 +157,7 @@ export class WorkerDiscovery {
   }
 
   async #wantedOf(entries: readonly WorkerEntry[]): Promise<Map<bigint, Wanted>> {
-    const { readFile = readTextFile } = this.#options
+    const { readFile = readWatchedFile } = this.#options
     const wanted = new Map<bigint, Wanted>()
     for (const entry of entries) {
       const { apiKeyFile, registration } = entry
