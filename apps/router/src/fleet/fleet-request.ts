@@ -78,7 +78,7 @@ export interface Selection extends Placement {
   /** Tokens of the prompt. */
   readonly promptTokens: number
   readonly tracksPrefillTokens: boolean
-  /** Sequence hashes of its complete blocks, as the books know them. */
+  /** Sequence hashes of its complete blocks, also where the books share none and know them by others. */
   readonly sequence: HashWords
   /** What the ranks of the worker hold of it. */
   readonly overlaps: readonly RankOverlap[]

@@ -44,7 +44,7 @@ export interface JsonRoute {
   readonly handle: (request: JsonRequest) => JsonAnswer | Promise<JsonAnswer>
 }
 
-const verbs = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const verbs = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const
 
 export interface JsonRoutesOptions {
   /** How their refusals look. Default: as those of the server. */

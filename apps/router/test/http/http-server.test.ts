@@ -103,6 +103,7 @@ describe('paths and verbs', () => {
     ['POST', '/open', 405],
     ['PUT', '/open', 405],
     ['OPTIONS', '/open', 405],
+    ['TRACE', '/open', 405],
     ['DELETE', '/items/1', 405],
     ['DELETE', '/items/', 404],
     ['GET', '/echo', 405],
