@@ -1,7 +1,7 @@
 import { type FleetPartition, conflictOf, keyOf, placeOf } from './fleet-partition.js'
 import type { Fleet } from './fleet.js'
 import type { Finding } from './health-causes.js'
-import { ranksOf } from './worker-registration.js'
+import { type WorkerRegistration, ranksOf } from './worker-registration.js'
 
 /** How one partition does. */
 export interface PartitionHealth {
@@ -61,12 +61,12 @@ export function fleetFindings(fleet: Fleet): Finding[] {
       continue
     }
     const reports = fleet.workers.eventReports(workerId)
-    for (const { socketRank, state, causes } of reports) {
+    for (const { socketRank, causes } of reports) {
       for (const code of causes)
         findings.push({
           code,
           scope: `${scope}.${socketRank}`,
-          detail: `events of worker ${scope}, rank ${socketRank}: ${state}`,
+          detail: `worker ${scope}, rank ${socketRank}, ${eventAddress(registration, socketRank)}: ${eventTroubles[code]}`,
         })
     }
     if (reports.length === 0 && fleet.settings.usesKvEvents !== false) {
@@ -83,4 +83,20 @@ export function fleetFindings(fleet: Fleet): Finding[] {
     }
   }
   return findings
+}
+
+type SocketCause = ReturnType<Fleet['workers']['eventReports']>[number]['causes'][number]
+
+const eventTroubles: Readonly<Record<SocketCause, string>> = {
+  kv_events_disconnected:
+    'it cannot be reached, or broke off, three times in a row; it is tried again and again',
+  index_started_empty: 'what the engine held before the router listened is unknown',
+  index_rebuilding: 'some were lost; what the rank holds is being learned anew',
+}
+
+/** What the record says of the events of a rank; a base address is that of its first rank. */
+function eventAddress(registration: WorkerRegistration, rank: number): string {
+  const { kvEventsEndpoint, kvEventsEndpoints, replayEndpoint } = registration
+  const address = kvEventsEndpoints?.get(rank) ?? kvEventsEndpoint
+  return `events at ${address}, ${replayEndpoint === undefined ? 'no replay endpoint' : `replay at ${replayEndpoint}`}`
 }

@@ -109,11 +109,15 @@ test('F5: index_rebuilding', async () => {
 })
 
 test('F5: kv_events_disconnected', async () => {
-  const { look, engine, workers, told: lines } = await told()
+  const { look, engine, workers, told: lines, causes } = await told()
   const endpoint = workers.get(7n)!.registration.kvEventsEndpoint!
   await engine.stop()
   await until('failed', () => look('kv_events_disconnected').length > 0)
   expect(look('kv_events_disconnected')).toEqual(['kv_events_disconnected 7.0'])
+  const { detail } = causes.list().find(({ code }) => code === 'kv_events_disconnected')!
+  expect(detail).toContain(
+    `worker 7, rank 0, events at ${endpoint}, no replay endpoint: it cannot be reached`,
+  )
   const again = new TestEngine()
   cleanups.push(() => again.stop())
   await again.start(endpoint)
