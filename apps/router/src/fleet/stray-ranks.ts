@@ -39,7 +39,17 @@ export class StrayRanks implements BlockIndex {
   }
 
   get currentSize(): number {
-    return this.#told.currentSize + (this.#own?.currentSize ?? 0)
+    return this.#told.currentSize + this.blocks
+  }
+
+  /** Strays. */
+  get size(): number {
+    return this.#ranks.reduce((count, rank) => (rank === undefined ? count : count + 1), 0)
+  }
+
+  /** Device blocks that they hold. */
+  get blocks(): number {
+    return this.#own?.currentSize ?? 0
   }
 
   /** What names a rank here; it is taken in if need be. `undefined` = there are too many. `O(strays)`. */
@@ -65,7 +75,7 @@ export class StrayRanks implements BlockIndex {
     if (number < 0) return
     this.#own!.removeRank(number)
     this.#ranks[number] = undefined
-    if (this.#ranks.some((rank) => rank !== undefined)) return
+    if (this.size > 0) return
     this.#ranks = []
     this.#own = undefined
   }

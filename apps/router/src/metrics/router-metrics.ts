@@ -179,6 +179,8 @@ function fleetSizes({ workers, partitions, selectionCache }: Fleet): Sizes {
     selections_bytes: selectionCache.bytes,
     bookings: sum(({ ledger }) => ledger.live),
     index_blocks: sum(({ index }) => index.currentSize),
+    stray_ranks: partitions.reduce((total, { strays }) => total + strays.size, 0),
+    stray_blocks: partitions.reduce((total, { strays }) => total + strays.blocks, 0),
     believed_blocks: sum(({ prefix }) => prefix.lifetime.size),
     content_chunks: sum(({ prefix }) => prefix.chunks.size),
     predicted_blocks: sum(({ prefix }) => prefix.predicted?.size ?? 0),

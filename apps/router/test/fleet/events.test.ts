@@ -119,6 +119,7 @@ describe('what engines tell of ranks that no record has', () => {
     expect(one.requests()).toEqual({ '1.0': 0, '2.0': 0 })
     expect(one.fleet.workers.record(1n)!.link!.events.counters.unknownRank).toBe(1)
     const [partition] = one.fleet.partitions
+    expect([partition!.strays.size, partition!.strays.blocks]).toEqual([1, 4])
     const { events } = dumpJson(partition!) as { events: { event: { dp_rank: number; event_id: number } }[] }
     expect(events.map(({ event }) => [event.dp_rank, event.event_id])).toEqual([
       [0, 0],

@@ -64,6 +64,8 @@ describe('U30: everything that is kept is bounded', () => {
     selections_bytes: 100_000,
     bookings: 1_048_576,
     index_blocks: 2000,
+    stray_ranks: 0,
+    stray_blocks: 0,
     believed_blocks: 2000,
     content_chunks: 2000,
     predicted_blocks: 0,
