@@ -1,4 +1,4 @@
-import type { PartitionRouter } from '@router/core'
+import { LoadReports, type PartitionRouter } from '@router/core'
 import { BlockHashes, type BlockHasher } from '@router/kv-index'
 import type { WorkerRole } from '@router/sdk'
 import { type FleetSettings, unknownBatchTokens } from './fleet-settings.js'
@@ -28,14 +28,18 @@ export class FleetPartition {
   /** Hashes of the current prompt. */
   readonly hashes = new BlockHashes()
   #shape: PartitionShape
+  // What engines said of their pools.
+  readonly #reports: LoadReports
   // Workers that take no new requests.
   readonly #closed = new Set<bigint>()
 
-  constructor(name: PartitionName, shape: PartitionShape, router: PartitionRouter) {
+  /** @param nowMs monotonic */
+  constructor(name: PartitionName, shape: PartitionShape, router: PartitionRouter, nowMs: () => number) {
     this.name = name
     this.#shape = shape
     this.router = router
     this.strays = new StrayRanks(router.index)
+    this.#reports = new LoadReports({ table: router.partition.table, nowMs })
   }
 
   get shape(): PartitionShape {
@@ -99,6 +103,24 @@ export class FleetPartition {
     const isEagle = namespace.isEagle ?? this.#shape.isEagle
     hasher.hash(tokens, { ...namespace, isEagle, blockSize }, this.hashes)
     return this.hashes
+  }
+
+  /** An engine told what share of their KV pools its ranks use, 0 to 1; of ranks that are here, and whose capacity is known. */
+  noteKvUsage(workerId: bigint, shares: ReadonlyMap<number, number>): void {
+    const { table } = this.router.partition
+    table.settle()
+    const { totalKvBlocks } = table.columns.views.capacity!
+    for (const [dpRank, share] of shares) {
+      const slot = table.slotOf(workerId, dpRank)
+      const blocks = slot < 0 ? 0 : totalKvBlocks[table.rowOfSlot[slot]!]!
+      if (blocks > 0) this.#reports.merge(slot, { kvUsedBlocks: Math.round(share * blocks) })
+    }
+  }
+
+  /** Blocks that the engine of a rank said it uses; `undefined` = it did not say, not lately, or there is no such rank. */
+  kvUsedBlocks(workerId: bigint, dpRank: number): number | undefined {
+    const slot = this.router.partition.table.slotOf(workerId, dpRank)
+    return slot < 0 ? undefined : this.#reports.read(slot).kvUsedBlocks
   }
 
   /** Marks the ranks that are too busy for another request. `O(ranks)`; only where there are limits. */

@@ -12,14 +12,19 @@ import {
 export class FleetPartitions {
   readonly #core: RouterCore
   readonly #maximum: number
+  readonly #nowMs: () => number
   readonly #partitions = new Map<string, FleetPartition>()
   // Found last: the next request is likely to be for it, and comparing costs less than a key.
   #last: FleetPartition | undefined
 
-  /** @param maximum partitions at a time */
-  constructor(core: RouterCore, maximum: number) {
+  /**
+   * @param maximum partitions at a time
+   * @param nowMs monotonic
+   */
+  constructor(core: RouterCore, maximum: number, nowMs: () => number) {
     this.#core = core
     this.#maximum = maximum
+    this.#nowMs = nowMs
   }
 
   /** By model, routing group and role. */
@@ -39,7 +44,8 @@ export class FleetPartitions {
   obtain(name: PartitionName, shape: PartitionShape): FleetPartition | undefined {
     const known = this.find(name)
     if (known !== undefined || this.#partitions.size >= this.#maximum) return known
-    const partition = new FleetPartition(name, shape, this.#core.router(name, shape.blockSize))
+    const router = this.#core.router(name, shape.blockSize)
+    const partition = new FleetPartition(name, shape, router, this.#nowMs)
     this.#partitions.set(keyOf(name), partition)
     return partition
   }

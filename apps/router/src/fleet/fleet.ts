@@ -76,7 +76,7 @@ export class Fleet {
       onRankDropped: (rank) => this.workers.rankDropped(rank),
     })
     const { maximumPartitions = defaultMaximumPartitions } = settings
-    this.#partitions = new FleetPartitions(this.core, maximumPartitions)
+    this.#partitions = new FleetPartitions(this.core, maximumPartitions, clock)
     this.selectionCache = new SelectionCache(settings.selectionCache)
     this.workers = new FleetWorkers({
       settings,

@@ -65,13 +65,15 @@ export function reservationJson(selectionId: string, reservation: Reservation): 
   }
 }
 
-export function potentialLoadsJson(loads: readonly PotentialLoad[]): JsonValue {
+/** @param partition whose engines' own word is shown beside what is booked, where they said one */
+export function potentialLoadsJson(loads: readonly PotentialLoad[], partition?: FleetPartition): JsonValue {
   return loads.map((load) => ({
     worker_id: load.workerId,
     dp_rank: load.dpRank,
     potential_prefill_tokens: load.potentialPrefillTokens,
     potential_decode_blocks: load.potentialDecodeBlocks,
     active_requests: load.activeRequests,
+    kv_used_blocks: partition?.kvUsedBlocks(load.workerId, load.dpRank),
   }))
 }
 

@@ -220,7 +220,7 @@ function stateRoutes(options: SelectionApiOptions): JsonRoute[] {
           model_name: partition.name.model,
           routing_group: partition.name.routingGroup,
           role: partition.name.role,
-          loads: potentialLoadsJson(fleet.loads(partition)),
+          loads: potentialLoadsJson(fleet.loads(partition), partition),
           pending_count: 0,
           pending_isl_tokens: 0,
         }))

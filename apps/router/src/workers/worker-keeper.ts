@@ -5,7 +5,9 @@ import type { FleetWorkers } from '../fleet/fleet-workers.js'
 import type { Hindrance } from '../fleet/hindrance.js'
 import type { WorkerView } from '../fleet/worker-registration.js'
 import type { AskEngine, EngineReply } from './engine-client.js'
+import type { KeptWorker } from './kept-worker.js'
 import { isRegularAnswer, learn } from './learning/learn.js'
+import { readKvUsage } from './learning/read-usage.js'
 import { OpenPlaces } from './open-places.js'
 import { type PaceSettings, ProbePaces } from './probes/probe-paces.js'
 import { WorkerProbe } from './probes/worker-probe.js'
@@ -30,27 +32,6 @@ export interface WorkerKeeperOptions {
   readonly onWarning?: ((warning: FleetWarning) => void) | undefined
 }
 
-interface Kept {
-  readonly workerId: bigint
-  readonly endpoint: string
-  readonly isTrusted: boolean
-  readonly health: WorkerHealth
-  readonly abort: AbortController
-  probe?: WorkerProbe
-  learnedAtMs: number
-  /** Why its engine could not be asked; absent = it could. */
-  ignorance?: { readonly detail: string; readonly sinceMs: number } | undefined
-  /** Connections are refused. */
-  isOut: boolean
-  /** Something was wrong since it was last asked. */
-  wasSuspect: boolean
-  /** What its own health says, and what of that the fleet has: to see a change. */
-  said: string
-  shown: string
-  /** Comes back when that changes by itself. */
-  cancelChange?: (() => void) | undefined
-}
-
 const silenceCheckMs = 1000
 
 /**
@@ -60,14 +41,14 @@ const silenceCheckMs = 1000
  */
 export class WorkerKeeper {
   readonly #options: WorkerKeeperOptions
-  readonly #paces: ProbePaces<Kept>
+  readonly #paces: ProbePaces<KeptWorker>
   readonly #probeTimeoutMs: number
-  readonly #kept = new Map<bigint, Kept>()
+  readonly #kept = new Map<bigint, KeptWorker>()
   readonly #noProgressMs: number
   readonly #stopListening: () => void
-  readonly #open = new OpenPlaces<Kept>()
+  readonly #open = new OpenPlaces<KeptWorker>()
   // To be avoided where others are better: these depend on others.
-  readonly #avoided = new Set<Kept>()
+  readonly #avoided = new Set<KeptWorker>()
   #cancelSilence: (() => void) | undefined
 
   /** Begins with the workers that the fleet has. */
@@ -130,7 +111,7 @@ export class WorkerKeeper {
     this.#drop(workerId)
     if (hindrances.length > 0) this.#options.workers.setHindrances(workerId, [])
     if (!isContacted) return
-    const kept: Kept = {
+    const kept: KeptWorker = {
       workerId,
       endpoint,
       isTrusted,
@@ -164,7 +145,7 @@ export class WorkerKeeper {
     this.#judgeAvoided(this.#open.place(kept, undefined))
   }
 
-  #paceOf(kept: Kept): number {
+  #paceOf(kept: KeptWorker): number {
     const isNew = kept.learnedAtMs === -Infinity
     return this.#paces.probeMs(kept, isNew || kept.health.isSuspect(this.#options.timers.nowMs()))
   }
@@ -174,7 +155,7 @@ export class WorkerKeeper {
     if (kept !== undefined) this.#judge(kept)
   }
 
-  async #probe(kept: Kept): Promise<void> {
+  async #probe(kept: KeptWorker): Promise<void> {
     const { timers } = this.#options
     const { health } = kept
     const askedMs = timers.nowMs()
@@ -188,6 +169,8 @@ export class WorkerKeeper {
       kept.wasSuspect = false
       // What it told may have made its record complete.
       this.#judge(kept)
+      await this.#readUsage(kept)
+      if (kept.abort.signal.aborted) return
     } else if (reply.failure !== 'shortage' && (reply.failure !== 'timeout' || health.lastByteMs < askedMs)) {
       // A busy engine is slow to answer here; while it answers requests, that says nothing.
       const { failure, status } = reply
@@ -199,7 +182,7 @@ export class WorkerKeeper {
     this.#applyIfNew(kept)
   }
 
-  async #learnIfDue(kept: Kept): Promise<void> {
+  async #learnIfDue(kept: KeptWorker): Promise<void> {
     const { workers, timers } = this.#options
     const { workerId, learnedAtMs } = kept
     const isOld = timers.nowMs() - learnedAtMs >= this.#paces.learnAgainMs
@@ -221,6 +204,13 @@ export class WorkerKeeper {
       workers.processStarted(workerId, lesson.startedAtSeconds)
   }
 
+  async #readUsage(kept: KeptWorker): Promise<void> {
+    const { workerId, abort } = kept
+    const reply = await this.#ask(kept, '/metrics')
+    if (abort.signal.aborted || !isRegularAnswer(reply)) return
+    this.#options.workers.record(workerId)?.partition?.noteKvUsage(workerId, readKvUsage(reply.body))
+  }
+
   /** Hands over what an engine told; why the fleet cannot use it. */
   #refusalOf(workerId: bigint, facts: EngineFacts): string | undefined {
     try {
@@ -231,7 +221,7 @@ export class WorkerKeeper {
     }
   }
 
-  #ask({ workerId, endpoint, isTrusted, abort }: Kept, path: string): Promise<EngineReply> {
+  #ask({ workerId, endpoint, isTrusted, abort }: KeptWorker, path: string): Promise<EngineReply> {
     const { ask, apiKeyOf } = this.#options
     return ask(`${endpoint.replace(/\/+$/, '')}${path}`, {
       timeoutMs: this.#probeTimeoutMs,
@@ -241,14 +231,14 @@ export class WorkerKeeper {
     })
   }
 
-  #setOut(kept: Kept): void {
+  #setOut(kept: KeptWorker): void {
     if (kept.isOut) return
     kept.isOut = true
     this.#options.workers.setOutage(kept.workerId, true)
   }
 
   /** A request told something of a worker. */
-  #requestChanged(kept: Kept): void {
+  #requestChanged(kept: KeptWorker): void {
     // It may have left the fleet meanwhile.
     if (this.#kept.get(kept.workerId) !== kept) return
     if (kept.health.isRefused) this.#setOut(kept)
@@ -256,7 +246,7 @@ export class WorkerKeeper {
   }
 
   /** Judges a worker anew where something else speaks against it than before. */
-  #applyIfNew(kept: Kept): void {
+  #applyIfNew(kept: KeptWorker): void {
     const nowMs = this.#options.timers.nowMs()
     if (kept.health.isSuspect(nowMs)) kept.wasSuspect = true
     if (this.#saidOf(kept, nowMs) === kept.said) return
@@ -264,7 +254,7 @@ export class WorkerKeeper {
     kept.probe?.hasten()
   }
 
-  #saidOf({ health, ignorance }: Kept, nowMs: number): string {
+  #saidOf({ health, ignorance }: KeptWorker, nowMs: number): string {
     return textOf([...health.hard(nowMs), ...health.soft(nowMs)]) + (ignorance?.detail ?? '')
   }
 
@@ -272,7 +262,7 @@ export class WorkerKeeper {
    * Tells the fleet what speaks against workers now, and comes back when that changes by itself. `O(1)` each, but where one is the first or
    * the last of its partition against which nothing speaks: `O(workers that are to be avoided)`.
    */
-  #judge(...some: readonly Kept[]): void {
+  #judge(...some: readonly KeptWorker[]): void {
     const { timers } = this.#options
     const nowMs = timers.nowMs()
     const changed = some.flatMap((kept) => this.#place(kept, nowMs))
@@ -287,7 +277,7 @@ export class WorkerKeeper {
   }
 
   /** Notes whether anything speaks against a worker; returns the partitions for whose others that matters. */
-  #place(kept: Kept, nowMs: number): readonly string[] {
+  #place(kept: KeptWorker, nowMs: number): readonly string[] {
     const { partition, isComplete, hard, soft } = this.#standingOf(kept, nowMs)
     kept.said = this.#saidOf(kept, nowMs)
     if (soft.length > 0) this.#avoided.add(kept)
@@ -303,7 +293,7 @@ export class WorkerKeeper {
     for (const kept of this.#avoided) this.#show(kept, nowMs)
   }
 
-  #show(kept: Kept, nowMs: number): void {
+  #show(kept: KeptWorker, nowMs: number): void {
     const { partition, hard, soft } = this.#standingOf(kept, nowMs)
     // To be avoided means that others are better: with nobody else, it is as good as any.
     const hindrances = this.#open.has(partition) ? [...hard, ...soft] : hard
@@ -314,7 +304,7 @@ export class WorkerKeeper {
     this.#options.workers.setHindrances(kept.workerId, hindrances)
   }
 
-  #standingOf({ workerId, ignorance, health }: Kept, nowMs: number) {
+  #standingOf({ workerId, ignorance, health }: KeptWorker, nowMs: number) {
     const { registration, lifecycle } = this.#options.workers.get(workerId)!
     const isKnown = lifecycle !== 'incomplete'
     const hard = health.hard(nowMs)
@@ -327,7 +317,7 @@ export class WorkerKeeper {
     }
   }
 
-  #warn({ workerId, shown }: Kept, hindrances: readonly Hindrance[]): void {
+  #warn({ workerId, shown }: KeptWorker, hindrances: readonly Hindrance[]): void {
     for (const { code, detail } of hindrances) {
       if (code === 'inhibited' || shown.includes(`${code} `)) continue
       this.#options.onWarning?.({

@@ -152,6 +152,17 @@ describe('workers', () => {
     expect((await ask(service, 'GET', '/workers')).body).toEqual([])
   })
 
+  it('show in /loads beside what is booked how many KV blocks their engines said they use', async () => {
+    const service = await serve()
+    const shape = { total_kv_blocks: 200, data_parallel_size: 2 }
+    await ask(service, 'POST', '/workers', worker(1, shape))
+    service.fleet.partitions[0]!.noteKvUsage(1n, new Map([[1, 0.25]]))
+    const told = async (method: string, path: string, body?: object) =>
+      (await ask(service, method, path, body)).text.match(/"kv_used_blocks":\d+/g)
+    expect(await told('GET', '/loads')).toEqual(['"kv_used_blocks":50'])
+    expect(await told('POST', '/potential_loads', { token_ids: [1] })).toBeNull()
+  })
+
   it('of another role have partitions of their own', async () => {
     const service = await serve()
     await ask(service, 'POST', '/workers', worker(1, { role: 'prefill' }))

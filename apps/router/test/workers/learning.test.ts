@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { learn } from '../../src/workers/learning/learn.js'
 import { metricSamples } from '../../src/workers/learning/metric-samples.js'
 import { readModels, readSglangInfo, readVllmMetrics } from '../../src/workers/learning/read-facts.js'
+import { readKvUsage } from '../../src/workers/learning/read-usage.js'
 import { type FakeEngine, late, vllm } from './support.js'
 
 describe('samples of metrics', () => {
@@ -30,6 +31,28 @@ describe('samples of metrics', () => {
 
   it('are at most 4,096', () => {
     expect(metricSamples('up{a="1"} 1\n'.repeat(5000), 'up')).toHaveLength(4096)
+  })
+})
+
+describe('the share of the KV pool that is used', () => {
+  it.each([
+    [
+      'vLLM',
+      'vllm:kv_cache_usage_perc{engine="2"} 0.25\nvllm:kv_cache_usage_perc{engine="3"} 1.0',
+      [
+        [2, 0.25],
+        [3, 1],
+      ],
+    ],
+    ['an older vLLM', 'vllm:gpu_cache_usage_perc{model_name="m"} 0.5', [[0, 0.5]]],
+    [
+      'SGLang',
+      'sglang:token_usage{dp_rank="1",tp_rank="0"} 0.1\nsglang:token_usage{dp_rank="1",tp_rank="1"} 0.2',
+      [[1, 0.2]],
+    ],
+    ['nobody', 'vllm:kv_cache_usage_perc{engine="0"} 1.5\nsglang:token_usage{dp_rank="-1"} 0.1\nup 1', []],
+  ] as const)('as %s tells it', (_engine, metrics, shares) => {
+    expect([...readKvUsage(metrics)]).toEqual(shares)
   })
 })
 

@@ -141,14 +141,37 @@ describe('probes', () => {
     const kept = openFleet()
     kept.start(1)
     await kept.timers.advance(10_000)
-    expect([kept.askedFor('/health'), kept.askedFor('/metrics')]).toEqual([3, 1])
+    expect([kept.askedFor('/health'), kept.askedFor('/v1/models')]).toEqual([3, 1])
     kept.engines['http://127.0.0.1:9001'] = late
     await kept.timers.advance(5000)
     kept.engines['http://127.0.0.1:9001'] = vllm()
     await kept.timers.advance(1000)
-    expect(kept.askedFor('/metrics')).toBe(2)
+    expect(kept.askedFor('/v1/models')).toBe(2)
     await kept.timers.advance(10_000)
-    expect([kept.askedFor('/health'), kept.askedFor('/metrics')]).toEqual([7, 2])
+    expect([kept.askedFor('/health'), kept.askedFor('/v1/models')]).toEqual([7, 2])
+  })
+
+  it('read how much of its KV pool an engine uses; what it said more than 10 s ago is forgotten', async () => {
+    const kept = openFleet()
+    const engine = vllm()
+    const metrics = engine['/metrics'] as string
+    const used = (share: number) => `${metrics}vllm:kv_cache_usage_perc{engine="0"} ${share}\n`
+    kept.start(1, { ...engine, '/metrics': used(0.5) })
+    const blocks = () => kept.fleet.partitions[0]!.kvUsedBlocks(1n, 0)
+    await settled()
+    expect(blocks()).toBe(450)
+    kept.engines['http://127.0.0.1:9001'] = { ...engine, '/metrics': used(0.1) }
+    await kept.timers.advance(5000)
+    expect(blocks()).toBe(90)
+    kept.engines['http://127.0.0.1:9001'] = engine
+    await kept.timers.advance(10_000)
+    expect(blocks()).toBe(90)
+    await kept.timers.advance(1000)
+    expect([blocks(), kept.lifecycle(1)]).toEqual([undefined, 'schedulable'])
+    expect([2n, 1n].map((id) => kept.fleet.partitions[0]!.kvUsedBlocks(id, 3))).toEqual([
+      undefined,
+      undefined,
+    ])
   })
 
   it('warn once when a worker goes', async () => {
