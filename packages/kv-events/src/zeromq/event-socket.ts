@@ -21,6 +21,7 @@ const RECONNECT = { reconnectInterval: 500, reconnectMaxInterval: 30_000 }
 /** After a lost connection, until a socket that does not connect anew is made to. */
 const ABANDONED_MS = 1000
 const RETRY_LOOK_MS = 50
+const OBSERVER_KEPT_MS = 1000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 // A rank needs three sockets, and three more while it asks for a replay: the library's own limit of 1,023 is that of some 300 ranks.
@@ -184,8 +185,7 @@ export class EventSocket {
   }
 
   async #watch(events: Observer, isBound: boolean): Promise<void> {
-    for await (const { type } of events) {
-      // To the last event: while the socket goes, ZeroMQ must not give its observer's address to another one.
+    for await (const { type } of eventsOf(events)) {
       if (this.#isClosed) continue
       clearTimeout(this.#reconnect)
       if (type === 'handshake') this.#connected()
@@ -262,7 +262,7 @@ export class EventSocket {
   }
 
   async #watchReplay(requestId: number, events: Observer): Promise<void> {
-    for await (const { type } of events) {
+    for await (const { type } of eventsOf(events)) {
       if (type !== 'disconnect' && type !== 'close') continue
       this.#feed.sequence.replayConnectionLost(requestId, this.#nowMs())
       void this.#work()
@@ -312,6 +312,18 @@ function observed<T extends Subscriber | Dealer>(
   } catch (error) {
     socket.close()
     throw error
+  }
+}
+
+/**
+ * What an observer reports, to its end. ZeroMQ knows it by its place in memory, and for a moment after its end as well: no other one must
+ * get that place meanwhile, or it would be refused as an address in use.
+ */
+async function* eventsOf(observer: Observer): AsyncIterable<{ readonly type: string }> {
+  try {
+    yield* observer
+  } finally {
+    setTimeout(() => void observer, OBSERVER_KEPT_MS).unref()
   }
 }
 
