@@ -20,6 +20,8 @@ export interface PartitionShape {
   readonly isAssumed: boolean
 }
 
+const usageWantedMs = 60_000
+
 /** One partition of a fleet: its router, and which of its workers may be selected. */
 export class FleetPartition {
   readonly name: PartitionName
@@ -28,8 +30,10 @@ export class FleetPartition {
   /** Hashes of the current prompt. */
   readonly hashes = new BlockHashes()
   #shape: PartitionShape
+  readonly #nowMs: () => number
   // What engines said of their pools.
   readonly #reports: LoadReports
+  #usageAskedMs = -Infinity
   // Workers that take no new requests.
   readonly #closed = new Set<bigint>()
 
@@ -39,6 +43,7 @@ export class FleetPartition {
     this.#shape = shape
     this.router = router
     this.strays = new StrayRanks(router.index)
+    this.#nowMs = nowMs
     this.#reports = new LoadReports({ table: router.partition.table, nowMs })
   }
 
@@ -117,8 +122,14 @@ export class FleetPartition {
     }
   }
 
-  /** Blocks that the engine of a rank said it uses; `undefined` = it did not say, not lately, or there is no such rank. */
+  /** Whether somebody looked at `kvUsedBlocks` within the last minute: reading it of all engines all the time has a price. */
+  get wantsKvUsage(): boolean {
+    return this.#nowMs() - this.#usageAskedMs < usageWantedMs
+  }
+
+  /** Blocks that the engine of a rank said it uses; `undefined` = it was not asked yet, did not say, or there is no such rank. */
   kvUsedBlocks(workerId: bigint, dpRank: number): number | undefined {
+    this.#usageAskedMs = this.#nowMs()
     const slot = this.router.partition.table.slotOf(workerId, dpRank)
     return slot < 0 ? undefined : this.#reports.read(slot).kvUsedBlocks
   }

@@ -205,10 +205,11 @@ export class WorkerKeeper {
   }
 
   async #readUsage(kept: KeptWorker): Promise<void> {
-    const { workerId, abort } = kept
+    const { workerId } = kept
+    const partition = this.#options.workers.record(workerId)?.partition
+    if (partition?.wantsKvUsage !== true) return
     const reply = await this.#ask(kept, '/metrics')
-    if (abort.signal.aborted || !isRegularAnswer(reply)) return
-    this.#options.workers.record(workerId)?.partition?.noteKvUsage(workerId, readKvUsage(reply.body))
+    if (isRegularAnswer(reply)) partition.noteKvUsage(workerId, readKvUsage(reply.body))
   }
 
   /** Hands over what an engine told; why the fleet cannot use it. */

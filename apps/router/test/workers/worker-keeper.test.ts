@@ -151,7 +151,7 @@ describe('probes', () => {
     expect([kept.askedFor('/health'), kept.askedFor('/v1/models')]).toEqual([7, 2])
   })
 
-  it('read how much of its KV pool an engine uses; what it said more than 10 s ago is forgotten', async () => {
+  it('read how much of its KV pool an engine uses while somebody looks; what it said more than 10 s ago is forgotten', async () => {
     const kept = openFleet()
     const engine = vllm()
     const metrics = engine['/metrics'] as string
@@ -159,7 +159,9 @@ describe('probes', () => {
     kept.start(1, { ...engine, '/metrics': used(0.5) })
     const blocks = () => kept.fleet.partitions[0]!.kvUsedBlocks(1n, 0)
     await settled()
-    expect(blocks()).toBe(450)
+    expect([blocks(), kept.askedFor('/metrics')]).toEqual([undefined, 1])
+    await kept.timers.advance(5000)
+    expect([blocks(), kept.askedFor('/metrics')]).toEqual([450, 2])
     kept.engines['http://127.0.0.1:9001'] = { ...engine, '/metrics': used(0.1) }
     await kept.timers.advance(5000)
     expect(blocks()).toBe(90)
@@ -172,6 +174,10 @@ describe('probes', () => {
       undefined,
       undefined,
     ])
+    const forUsage = () => kept.askedFor('/metrics') - kept.askedFor('/v1/models')
+    const asked = forUsage()
+    await kept.timers.advance(180_000)
+    expect(forUsage() - asked).toBe(12)
   })
 
   it('warn once when a worker goes', async () => {
