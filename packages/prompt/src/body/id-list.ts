@@ -52,7 +52,8 @@ export function readIds(
   if (start >= length || isDigit(last) || last === comma - zero) return noIds
   let at = start
   let used = first + 1
-  if (length - start >= longListBytes) {
+  // Lists of whatever else begin otherwise, and have nothing to copy.
+  if (length - start >= longListBytes && isDigit(bytes[start]! - zero)) {
     used += run.read(bytes, start, ids, used)
     at = run.end
   }

@@ -18,13 +18,17 @@ type ReadRun = (input: number, length: number, output: number, room: number, con
 export class IdRun {
   /** Where the last run ended. */
   end = 0
-  readonly #memory: ArrayBuffer
+  readonly #input: Uint8Array
+  /** Ids, and behind them how many bytes were read. */
+  readonly #output: Uint32Array
   readonly #readRun: ReadRun | undefined
 
   /** `webAssembly` false = none are read even where the kernel could run. */
   constructor(webAssembly = true) {
     const instance = webAssembly ? instantiate<{ readRun: ReadRun }>(moduleHex, pages) : undefined
-    this.#memory = instance?.buffer ?? new ArrayBuffer(0)
+    const memory = instance?.buffer ?? new ArrayBuffer(65_536 * pages)
+    this.#input = new Uint8Array(memory, 0, windowBytes)
+    this.#output = new Uint32Array(memory, outputStart, windowIds + 1)
     this.#readRun = instance?.exports.readRun
   }
 
@@ -41,13 +45,12 @@ export class IdRun {
     this.end = start
     const readRun = this.#readRun
     if (readRun === undefined) return 0
-    const input = new Uint8Array(this.#memory, 0, windowBytes)
-    const output = new Uint32Array(this.#memory, outputStart, windowIds + 1)
+    const output = this.#output
     let count = 0
     for (;;) {
       const window = bytes.subarray(this.end, this.end + windowBytes)
       const room = Math.min(windowIds, ids.length - at - count)
-      input.set(window)
+      this.#input.set(window)
       const found = readRun(0, window.length, outputStart, room, consumedStart)
       if (found === 0) return count
       ids.set(output.subarray(0, found), at + count)
