@@ -90,6 +90,17 @@ export class WorkerHealth {
     return this.#refused !== undefined
   }
 
+  /** Whether nothing has been held against it of late: the usual case. */
+  get isWell(): boolean {
+    return (
+      this.#inhibited === undefined &&
+      this.#refused === undefined &&
+      this.#probe === undefined &&
+      this.#breaker === undefined &&
+      this.#silent === undefined
+    )
+  }
+
   /** Whether something is wrong with it, so that it is worth a look soon. */
   isSuspect(nowMs: number): boolean {
     return this.#probe !== undefined || this.hard(nowMs).length > 0 || this.soft(nowMs).length > 0
@@ -136,7 +147,7 @@ export class WorkerHealth {
 
   /** A request goes out. `undefined` = it must not: there are reasons against any. */
   begin(nowMs: number): HealthAttempt | undefined {
-    if (this.hard(nowMs).length > 0) return undefined
+    if (!this.isWell && this.hard(nowMs).length > 0) return undefined
     const attempt: HealthAttempt = {
       life: this.#life,
       startedMs: nowMs,

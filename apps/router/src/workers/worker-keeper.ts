@@ -248,6 +248,7 @@ export class WorkerKeeper {
 
   /** Judges a worker anew where something else speaks against it than before. */
   #applyIfNew(kept: KeptWorker): void {
+    if (kept.said === '' && kept.ignorance === undefined && kept.health.isWell) return
     const nowMs = this.#options.timers.nowMs()
     if (kept.health.isSuspect(nowMs)) kept.wasSuspect = true
     if (this.#saidOf(kept, nowMs) === kept.said) return
