@@ -1,11 +1,14 @@
 import type { HashWords } from '../hash-words.js'
 
+// Of all that have no room yet: nobody can write into it.
+const noWords: HashWords = new Uint32Array(0)
+
 /** Hashes of a prompt's complete blocks, from the left. The caller owns it and may use it again and again: it only ever grows. */
 export class BlockHashes {
   /** Content hash of each block; entries past `count` mean nothing. */
-  local: HashWords = new Uint32Array(0)
+  local: HashWords = noWords
   /** Chained hash of each block and all before it; entries past `count` mean nothing. */
-  sequence: HashWords = new Uint32Array(0)
+  sequence: HashWords = noWords
   /** Blocks. */
   count = 0
 
