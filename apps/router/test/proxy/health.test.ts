@@ -17,18 +17,27 @@ import {
   serverOf,
 } from './support/proxies.js'
 
-/** A router whose workers are judged by their requests. */
-async function keptProxy(engines: Parameters<typeof proxyOf>[0], options: HostOptions = {}) {
+/** A router whose workers are judged by their requests. @param probes none before this comes */
+async function keptProxy(
+  engines: Parameters<typeof proxyOf>[0],
+  options: HostOptions = {},
+  probes: Promise<void> = Promise.resolve(),
+) {
   const keepers: WorkerKeeper[] = []
   const router = await proxyOf(engines, {
     ...options,
     watch: { begin: (workerId) => keepers[0]!.begin(workerId) },
   })
+  const client = engineClient(new EndpointRules(loopbackHosts))
   const keeper = new WorkerKeeper({
     workers: router.fleet.workers,
     timers: processTimers(() => performance.now()),
-    ask: engineClient(new EndpointRules(loopbackHosts)),
-    settings: { suspectProbeMs: 50 },
+    ask: async (...question) => {
+      await probes
+      return client(...question)
+    },
+    // Only a probe closes a breaker.
+    settings: { suspectProbeMs: 50, breakerRetryMs: 600_000, breakerWindowMs: 600_000 },
   })
   keepers.push(keeper)
   afterTest(() => keeper.close())
@@ -85,13 +94,18 @@ test('U43: 100 bad requests are held against nobody', async () => {
 
 test('five failures in a row open the breaker: requests are refused at once, and pass again when it is well', async () => {
   const engine = await engineOf()
-  const { router, hindrances } = await keptProxy([engine])
+  let letProbe = () => {}
+  const probes = new Promise<void>((resolve) => {
+    letProbe = resolve
+  })
+  const { router, hindrances } = await keptProxy([engine], {}, probes)
   engine.addFault({ kind: 'error', status: 500 })
   for (let turn = 0; turn < 5; turn++) expect((await ask(router, chatPath, chat('hello'))).status).toBe(500)
   await until('open', () => hindrances(1n).includes('breaker_open'))
   expect((await ask(router, chatPath, chat('hello'))).status).toBe(503)
   expect(engine.stats().faults_applied['error']).toBe(5)
   engine.removeFaults()
+  letProbe()
   await until('half open', () => !hindrances(1n).includes('breaker_open'))
   expect((await ask(router, chatPath, chat('hello'))).status).toBe(200)
   expect(router.booked()).toBe(0)
