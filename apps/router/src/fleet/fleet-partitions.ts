@@ -34,7 +34,7 @@ export class FleetPartitions {
 
   find(name: PartitionName): FleetPartition | undefined {
     const last = this.#last
-    if (last !== undefined && isSame(last.name, name)) return last
+    if (last !== undefined && compareNames(last.name, name) === 0) return last
     const found = this.#partitions.get(keyOf(name))
     if (found !== undefined) this.#last = found
     return found
@@ -91,9 +91,4 @@ export class FleetPartitions {
   tick(): void {
     for (const { router } of this.#partitions.values()) router.tick()
   }
-}
-
-function isSame(one: PartitionName, other: PartitionName): boolean {
-  if (one === other) return true
-  return one.model === other.model && one.routingGroup === other.routingGroup && one.role === other.role
 }

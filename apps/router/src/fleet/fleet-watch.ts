@@ -105,7 +105,7 @@ export class FleetWatch {
     const findings: Finding[] = []
     const counts = new Map<string, Watched>()
     for (const { registration } of this.#fleet.workers.list()) {
-      const dropped = this.#fleet.workers.record(registration.workerId)?.link?.events.counters?.dropped
+      const dropped = this.#fleet.workers.eventCounters(registration.workerId)?.dropped
       if (dropped === undefined) continue
       const scope = String(registration.workerId)
       const count = Object.entries(dropped).reduce(

@@ -90,9 +90,7 @@ export class FleetWorkers {
 
   /** Workers that take requests. */
   get schedulable(): number {
-    let count = 0
-    for (const worker of this.#workers.values()) if (lifecycleOf(worker) === 'schedulable') count++
-    return count
+    return [...this.#workers.values()].filter((worker) => lifecycleOf(worker) === 'schedulable').length
   }
 
   /**
@@ -207,6 +205,11 @@ export class FleetWorkers {
     return this.#workers.get(workerId)?.link?.events.reports ?? []
   }
 
+  /** What became of the events of a worker; absent without any. */
+  eventCounters(workerId: bigint): WorkerEventsLink['events']['counters'] | undefined {
+    return this.#workers.get(workerId)?.link?.events.counters
+  }
+
   /**
    * Removes workers that drained; counts those as other processes that proved nothing after an outage; looks again for events that could
    * not be followed.
@@ -245,8 +248,7 @@ export class FleetWorkers {
 
   /** Settles a worker, and those that have to move because of it. */
   #settleAll(worker: FleetWorker): void {
-    this.#settle(worker)
-    for (let next = this.#displaced.pop(); next !== undefined; next = this.#displaced.pop())
+    for (let next: FleetWorker | undefined = worker; next !== undefined; next = this.#displaced.pop())
       this.#settle(next)
   }
 

@@ -69,9 +69,7 @@ export class EventMetrics {
   /** Gathers what workers counted, before they go. */
   gather(): void {
     const ids = this.#workerIds()
-    this.#events.gather(
-      ids.flatMap((workerId) => this.#fleet.workers.record(workerId)?.link?.events.counters ?? []),
-    )
+    this.#events.gather(ids.flatMap((workerId) => this.#fleet.workers.eventCounters(workerId) ?? []))
     this.#sequences.gather(this.#reports().map(({ counters }) => counters))
     this.#lru.gather(this.#fleet.partitions.flatMap(({ router }) => router.prefix.lru ?? []))
   }
@@ -269,7 +267,7 @@ export class EventMetrics {
       if (ranks > 0) policies.add('lru')
       if (fallbackRanks > 0) policies.add('ttl')
       const isBelieved = router.partition.table.workers.some(
-        ({ workerId }) => workers.record(workerId)?.link?.events.counters === undefined,
+        ({ workerId }) => workers.eventCounters(workerId) === undefined,
       )
       if (isBelieved && lru === undefined) policies.add('ttl')
     }

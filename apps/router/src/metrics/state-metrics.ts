@@ -32,7 +32,7 @@ export class StateMetrics {
   /** A selection goes to its rank. */
   delivered({ workerId }: DeliveredSelection): void {
     const { settings, workers } = this.#fleet
-    if (settings.usesKvEvents !== false && workers.record(workerId)?.link?.events.counters === undefined)
+    if (settings.usesKvEvents !== false && workers.eventCounters(workerId) === undefined)
       this.#withoutEvents++
   }
 

@@ -72,7 +72,7 @@ export function debugRoutes({ fleet, decisions, nowMs }: DebugOptions): JsonRout
 function workerDebugJson(fleet: Fleet, worker: WorkerView, nowMs: number): JsonValue {
   const { registration, facts, hindrances, origin, incarnation } = worker
   const { workerId } = registration
-  const counters = fleet.workers.record(workerId)?.link?.events.counters
+  const counters = fleet.workers.eventCounters(workerId)
   return {
     ...(workerJson(worker) as { readonly [key: string]: JsonValue }),
     origin,

@@ -348,7 +348,7 @@ export class WorkerKeeper {
   }
 
   #partitionOf(workerId: bigint): string {
-    return keyOf(placeOf(this.#options.workers.get(workerId)!.registration))
+    return keyOf(placeOf(this.#options.workers.record(workerId)!.registration))
   }
 }
 

@@ -205,8 +205,7 @@ describe('an assumed block size and events', () => {
     const [before] = fleet.partitions
     await engine.publish(0, storedBatch('abcdefghijklmnop', 64))
     const stored = () =>
-      fleet.workers.record(1n)!.link!.events.counters.stored.ok +
-      fleet.workers.record(1n)!.link!.events.counters.shortTokens
+      fleet.workers.eventCounters(1n)!.stored.ok + fleet.workers.eventCounters(1n)!.shortTokens
     await until('stored', () => stored() > 0)
     expect(isKnown()).toBe(false)
     fleet.tick()

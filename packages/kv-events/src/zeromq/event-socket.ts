@@ -130,9 +130,14 @@ export class EventSocket {
         }),
       )
     } catch (error) {
-      this.#worker.removeSocket(this.#rank)
-      throw invalid(this.#endpoint, this.#rank, (error as Error).message, error)
+      throw this.#refused(error)
     }
+  }
+
+  /** The rank's socket is free for another one. */
+  #refused(error: unknown): Error {
+    this.#worker.removeSocket(this.#rank)
+    return invalid(this.#endpoint, this.#rank, (error as Error).message, error)
   }
 
   #connect(): void {
@@ -140,8 +145,7 @@ export class EventSocket {
       this.#live.connect(this.#endpoint)
     } catch (error) {
       this.#live.close()
-      this.#worker.removeSocket(this.#rank)
-      throw invalid(this.#endpoint, this.#rank, (error as Error).message, error)
+      throw this.#refused(error)
     }
     // Inside one process nothing reports connections.
     if (this.#endpoint.startsWith('inproc:')) this.#connected()

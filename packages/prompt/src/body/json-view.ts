@@ -114,11 +114,9 @@ export class JsonView {
   }
 
   #parsed(node: number): string {
-    const start = this.tape.start(node)
-    const end = this.tape.end(node)
-    const inner = this.#slice(start + 1, end - 1)
+    const inner = this.#slice(this.tape.start(node) + 1, this.tape.end(node) - 1)
     // Few strings have escapes; whatever else stands for something else the scanner refused.
-    return inner.includes('\\') ? (JSON.parse(this.#slice(start, end)) as string) : inner
+    return inner.includes('\\') ? (JSON.parse(`"${inner}"`) as string) : inner
   }
 
   #slice(start: number, end: number): string {
